@@ -1,0 +1,1 @@
+"""What does an operator type? One file per command group of `afterturn`."""

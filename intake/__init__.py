@@ -1,0 +1,1 @@
+"""How does a message become a turn? Shapes of chats, masking, counting, sealing, one commit."""

@@ -1,0 +1,23 @@
+"""Counting tokens by the o200k_base encoding: exact, offline, linear in the text."""
+
+from functools import cache
+from typing import Protocol
+
+# The package's own wrapper refuses long texts; its Rust counter has no such bound and takes special tokens as text.
+from bpe_openai._bindings import tokenizer_for_encoding
+
+
+class Encoding(Protocol):
+    def count(self, text: str) -> int: ...
+
+
+@cache
+def _o200k() -> Encoding:
+    # The tables are inside the wheel; loading them takes most of a second, so it happens once, at first use.
+    encoding: Encoding = tokenizer_for_encoding("o200k_base")
+    return encoding
+
+
+def count(text: str) -> int:
+    """The tokens of `text`, which holds no lone surrogate."""
+    return _o200k().count(text)

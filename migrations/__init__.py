@@ -1,0 +1,1 @@
+"""How did the schema get here? Forward-only steps, run under an advisory lock."""

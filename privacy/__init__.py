@@ -1,0 +1,1 @@
+"""What is personal? Finding it, masking it, sealing it, hashing it. Pure: no I/O here."""

@@ -1,0 +1,1 @@
+"""Where and when does work run? Workers that claim it, a reconciler that finds what is due."""
