@@ -1,0 +1,65 @@
+"""The door to PostgreSQL: a transaction is a block that you can see.
+
+Two ways in, on purpose. `begin` gives an ORM session for everything that is not hot. `pool` gives bare asyncpg
+connections to the ingest batcher and the queue, where the ORM would cost fifteen times the CPU of the statement.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+
+Connection = asyncpg.Connection
+
+_BIND_SPACE = text("SELECT set_config('afterturn.space', :space, true)")
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """One PostgreSQL database; both pools point at it."""
+
+    engine: AsyncEngine
+    pool: asyncpg.Pool
+
+    @asynccontextmanager
+    async def begin(self, space: int) -> AsyncIterator[AsyncSession]:
+        """A transaction bound to one space: row-level security hides every other space's rows.
+
+        Commits at the end of the block, rolls back on an exception.
+        """
+        async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
+            await session.execute(_BIND_SPACE, {"space": str(space)})
+            yield session
+
+
+@asynccontextmanager
+async def connect(url: str, *, size: int = 10) -> AsyncIterator[Database]:
+    """Both pools for `url` (postgresql://…), at most `size` connections each."""
+    engine = create_async_engine(_sqlalchemy_url(url), pool_size=size, max_overflow=0, pool_pre_ping=True)
+    try:
+        async with asyncpg.create_pool(url, min_size=1, max_size=size, init=_teach_json) as pool:
+            yield Database(engine, pool)
+    finally:
+        await engine.dispose()
+
+
+async def driver(session: AsyncSession) -> Connection:
+    """The asyncpg connection under a session's open transaction, for the queries that are written for asyncpg."""
+    fairy = await (await session.connection()).get_raw_connection()
+    connection: Any = fairy.driver_connection
+    return connection
+
+
+def _sqlalchemy_url(url: str) -> str:
+    # asyncpg reads `host` from the query (a socket folder) as libpq does, and so does SQLAlchemy's dialect.
+    return make_url(url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
+
+
+async def _teach_json(connection: Connection) -> None:
+    await connection.set_type_codec("jsonb", encoder=json.dumps, decoder=json.loads, schema="pg_catalog")
