@@ -5,17 +5,32 @@ connections to the ingest batcher and the queue, where the ORM would cost fiftee
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import asyncpg
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 
-Connection = asyncpg.Connection
+
+class Connection(Protocol):
+    """What the queries written for asyncpg ask of a connection; a pool's and a session's both have it."""
+
+    async def execute(self, query: str, *arguments: Any) -> str: ...
+
+    async def executemany(self, query: str, arguments: Iterable[Sequence[Any]]) -> None: ...
+
+    async def fetch(self, query: str, *arguments: Any) -> list[Any]: ...
+
+    async def fetchrow(self, query: str, *arguments: Any) -> Any: ...
+
+    async def fetchval(self, query: str, *arguments: Any) -> Any: ...
+
+    def transaction(self) -> Any: ...
+
 
 _BIND_SPACE = text("SELECT set_config('afterturn.space', :space, true)")
 
@@ -52,7 +67,7 @@ async def connect(url: str, *, size: int = 10) -> AsyncIterator[Database]:
 async def driver(session: AsyncSession) -> Connection:
     """The asyncpg connection under a session's open transaction, for the queries that are written for asyncpg."""
     fairy = await (await session.connection()).get_raw_connection()
-    connection: Any = fairy.driver_connection
+    connection: Connection = fairy.driver_connection  # type: ignore[assignment]  # SQLAlchemy types it as Any or None
     return connection
 
 
@@ -61,5 +76,5 @@ def _sqlalchemy_url(url: str) -> str:
     return make_url(url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
 
 
-async def _teach_json(connection: Connection) -> None:
+async def _teach_json(connection: Any) -> None:
     await connection.set_type_codec("jsonb", encoder=json.dumps, decoder=json.loads, schema="pg_catalog")

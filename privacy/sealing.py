@@ -68,7 +68,11 @@ def wrap(master: bytes, key_id: UUID, secret: bytes) -> bytes:
 
 def unwrap(master: bytes, key_id: UUID, wrapped: bytes) -> bytes:
     """The key; Unreadable when it was wrapped by another master key or for another id."""
-    head, nonce, body = wrapped[: 1 + _FINGERPRINT], wrapped[1 + _FINGERPRINT :][:_NONCE], wrapped[1 + _FINGERPRINT + _NONCE :]
+    head, nonce, body = (
+        wrapped[: 1 + _FINGERPRINT],
+        wrapped[1 + _FINGERPRINT :][:_NONCE],
+        wrapped[1 + _FINGERPRINT + _NONCE :],
+    )
     if head != _VERSION + fingerprint(master):
         raise Unreadable("wrapped by another master key")
     try:

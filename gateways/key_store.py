@@ -1,0 +1,94 @@
+"""The key store: every person's key, wrapped, in a database of its own, so that no dump of the data holds one.
+
+A key that was destroyed is gone from here, and from each process's memory within `_FRESH` seconds; until then what
+it could open is behind the fence of the data database already.
+"""
+
+import asyncio
+import os
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import asyncpg
+
+from privacy import sealing
+from privacy.sealing import SealingKey
+
+_KEPT = 50_000  # keys in memory at most
+_FRESH = 300.0  # seconds that one is trusted without asking again
+
+
+class KeyGone(Exception):
+    """There is no such key: it was destroyed by an erasure, or never made."""
+
+
+@dataclass(slots=True)
+class KeyStore:
+    """Makes, opens and remembers keys. One per process."""
+
+    pool: asyncpg.Pool
+    master: bytes
+    _open: "OrderedDict[UUID, tuple[float, SealingKey]]" = field(default_factory=OrderedDict)
+
+    async def make(self, key_id: UUID, purpose: str) -> SealingKey:
+        """A new key under that id. Purpose: `subject` or `space`."""
+        secret = os.urandom(sealing.KEY_BYTES)
+        await self.pool.execute(
+            "INSERT INTO wrapped_keys (id, purpose, wrapped) VALUES ($1, $2, $3)",
+            *(key_id, purpose, sealing.wrap(self.master, key_id, secret)),
+        )
+        return self._remember(SealingKey(key_id, secret))
+
+    async def key(self, key_id: UUID) -> SealingKey:
+        """The key of a subject or space; KeyGone when it was destroyed."""
+        return self._remembered(key_id) or (await self.keys([key_id]))[key_id]
+
+    async def keys(self, key_ids: Sequence[UUID]) -> dict[UUID, SealingKey]:
+        """Many at once; KeyGone when any is missing."""
+        found = {key_id: key for key_id in key_ids if (key := self._remembered(key_id))}
+        missing = [key_id for key_id in set(key_ids) if key_id not in found]
+        if missing:
+            found |= await self._fetch(missing)
+        if len(found) < len(set(key_ids)):
+            raise KeyGone
+        return found
+
+    def forget(self, key_id: UUID) -> None:
+        """Drops a key from this process's memory."""
+        self._open.pop(key_id, None)
+
+    async def _fetch(self, key_ids: list[UUID]) -> dict[UUID, SealingKey]:
+        rows = await self.pool.fetch("SELECT id, wrapped FROM wrapped_keys WHERE id = ANY($1)", key_ids)
+        opened = (SealingKey(row["id"], sealing.unwrap(self.master, row["id"], row["wrapped"])) for row in rows)
+        return {key.id: self._remember(key) for key in opened}
+
+    def _remembered(self, key_id: UUID) -> SealingKey | None:
+        until, key = self._open.get(key_id, (0.0, None))
+        return key if until > time.monotonic() else None
+
+    def _remember(self, key: SealingKey) -> SealingKey:
+        self._open[key.id] = (time.monotonic() + _FRESH, key)
+        self._open.move_to_end(key.id)
+        while len(self._open) > _KEPT:
+            self._open.popitem(last=False)
+        return key
+
+
+@asynccontextmanager
+async def connect(url: str, master: bytes, *, size: int = 4) -> AsyncIterator[KeyStore]:
+    """The key store behind `url`; its connections close with the block."""
+    async with asyncpg.create_pool(url, min_size=1, max_size=size) as pool:
+        yield KeyStore(pool, master)
+
+
+async def holds_data(url: str) -> bool:
+    """Whether the database behind `url` is the data database: then it must not be the key store."""
+    connection = await asyncio.wait_for(asyncpg.connect(url), timeout=10)
+    try:
+        return bool(await connection.fetchval("SELECT to_regclass('turns') IS NOT NULL"))
+    finally:
+        await connection.close()

@@ -1,0 +1,33 @@
+"""A conversation: a thread between a subject and one agent. Its id may be a phone number, so it is kept sealed."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, UniqueConstraint, Uuid
+from sqlmodel import Field, SQLModel
+
+from models.columns import created, identity
+from models.sealed import SealedColumn
+from privacy.sealing import Sealed
+
+SEALED_ID = "conversation"  # the purpose under which a conversation's id is sealed
+
+
+class Conversation(SQLModel, table=True):
+    """Unique per space and owner; the agent is pinned by the first turn."""
+
+    __tablename__ = "conversations"
+    __table_args__ = (UniqueConstraint("space_id", "subject_id", "digest"),)
+
+    id: int = identity()
+    space_id: int = Field(foreign_key="spaces.id")
+    subject_id: UUID = Field(sa_column=Column(Uuid, ForeignKey("subjects.id", ondelete="CASCADE"), nullable=False))
+    digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    sealed_id: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
+    agent: str
+    created_at: datetime = created()
+
+
+def reference() -> Column[int]:
+    """A column that points at a conversation and goes with it."""
+    return Column(BigInteger, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False)

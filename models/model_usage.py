@@ -1,0 +1,37 @@
+"""What the model cost: one row per call, by job and space. No text, no person."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Column, Index, func
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import Field, SQLModel, col, select
+
+from models.columns import created, identity
+
+
+class ModelUsage(SQLModel, table=True):
+    """Tokens as the server counted them; latency in milliseconds."""
+
+    __tablename__ = "model_usage"
+    __table_args__ = (Index("model_usage_by_day", "space_id", "created_at"),)
+
+    id: int = identity()
+    space_id: int = Field(foreign_key="spaces.id")
+    work_id: int = Field(sa_column=Column(BigInteger, nullable=False))
+    job: str
+    model: str
+    outcome: str
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    latency_ms: int
+    created_at: datetime = created()
+
+
+async def spent_today(session: AsyncSession, space: int) -> int:
+    """Tokens that a space spent since midnight UTC."""
+    today = func.date_trunc("day", func.now(), "UTC")
+    query = select(func.coalesce(func.sum(col(ModelUsage.input_tokens) + col(ModelUsage.output_tokens)), 0)).where(
+        col(ModelUsage.space_id) == space, col(ModelUsage.created_at) >= today
+    )
+    return int((await session.execute(query)).scalar_one())

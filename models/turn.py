@@ -1,0 +1,112 @@
+"""A turn: one message of a conversation, in exactly one state. Numbers are allotted under the log's row lock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, SmallInteger, Text, Uuid, func, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import Field, SQLModel, col, select
+
+from models.columns import created, identity, moment
+from models.conversation import reference
+from models.sealed import SealedColumn
+from privacy.sealing import Sealed
+
+SEALED_TURN = "turn"  # the purpose under which a turn's text is sealed
+
+
+class State(StrEnum):
+    """Where a turn stands. `erased` turns have no row: their log counts them."""
+
+    PENDING = "pending"
+    OBSERVED = "observed"
+    SKIPPED = "skipped"
+    QUARANTINED = "quarantined"
+    EXPIRED = "expired"
+
+
+class Skip(StrEnum):
+    """Why a turn is never observed."""
+
+    ROLE = "role"
+    NO_MEMORY = "no_memory"
+    MEMORY_OFF = "memory_off"
+    EMPTY = "empty"
+
+
+class StoredTurn(SQLModel, table=True):
+    """`subject_id` names whose key seals it: the conversation's owner. `said_offset` is minutes east of UTC."""
+
+    __tablename__ = "turns"
+    __table_args__ = (
+        Index("turns_by_log", "log_id", "seq", unique=True),
+        Index("turns_by_message", "conversation_id", "message_digest", unique=True),
+        Index("turns_pending", "log_id", "seq", postgresql_where=text("state = 'pending'")),
+    )
+
+    id: int = identity()
+    space_id: int = Field(foreign_key="spaces.id")
+    log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), nullable=False))
+    seq: int = Field(sa_column=Column(BigInteger, nullable=False))
+    conversation_id: int = Field(sa_column=reference())
+    subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
+    role: str
+    sealed: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
+    tokens: int
+    said_at: datetime = moment()
+    said_offset: int = Field(sa_column=Column(SmallInteger, nullable=False))
+    state: str
+    reason: str | None = Field(default=None, sa_column=Column(Text))
+    generation: int | None = Field(default=None, sa_column=Column(BigInteger))
+    message_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    task_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    created_at: datetime = created()
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many turns of a log are in a state, and for which reason."""
+
+    state: str
+    reason: str | None
+    turns: int
+
+
+async def pending_after(session: AsyncSession, log_id: int, cursor: int, most: int) -> Sequence[StoredTurn]:
+    """The pending turns after a cursor, in the log's order, at most so many."""
+    query = select(StoredTurn).where(
+        col(StoredTurn.log_id) == log_id, col(StoredTurn.seq) > cursor, col(StoredTurn.state) == State.PENDING
+    )
+    return (await session.execute(query.order_by(col(StoredTurn.seq)).limit(most))).scalars().all()
+
+
+async def tally(session: AsyncSession, log_id: int) -> list[Tally]:
+    """Every turn of a log, counted by state and reason."""
+    query = (
+        select(StoredTurn.state, StoredTurn.reason, func.count())
+        .where(col(StoredTurn.log_id) == log_id)
+        .group_by(col(StoredTurn.state), col(StoredTurn.reason))
+    )
+    return [Tally(*row) for row in (await session.execute(query)).all()]
+
+
+async def mark_observed(session: AsyncSession, log_id: int, turn_ids: Sequence[int], generation: int) -> int:
+    """Pending turns become observed by a generation; answers how many did."""
+    marked = await session.execute(
+        update(StoredTurn)
+        .where(col(StoredTurn.log_id) == log_id, col(StoredTurn.id).in_(turn_ids))
+        .where(col(StoredTurn.state) == State.PENDING)
+        .values(state=State.OBSERVED, generation=generation)
+    )
+    return int(marked.rowcount)  # type: ignore[attr-defined]  # an UPDATE's result has one
+
+
+async def oldest_pending(session: AsyncSession, log_id: int) -> datetime | None:
+    """When the oldest pending turn arrived."""
+    query = select(func.min(col(StoredTurn.created_at))).where(
+        col(StoredTurn.log_id) == log_id, col(StoredTurn.state) == State.PENDING
+    )
+    return (await session.execute(query)).scalar_one()
