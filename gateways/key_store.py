@@ -6,14 +6,13 @@ it could open is behind the fence of the data database already.
 
 import asyncio
 import os
-import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import asyncpg
+from cachetools import TTLCache
 
 from privacy import sealing
 from privacy.sealing import SealingKey
@@ -32,7 +31,7 @@ class KeyStore:
 
     pool: asyncpg.Pool
     master: bytes
-    _open: "OrderedDict[UUID, tuple[float, SealingKey]]" = field(default_factory=OrderedDict)
+    _open: "TTLCache[UUID, SealingKey]" = field(default_factory=lambda: TTLCache(maxsize=_KEPT, ttl=_FRESH))
 
     async def make(self, key_id: UUID, purpose: str) -> SealingKey:
         """A new key under that id. Purpose: `subject` or `space`."""
@@ -45,11 +44,11 @@ class KeyStore:
 
     async def key(self, key_id: UUID) -> SealingKey:
         """The key of a subject or space; KeyGone when it was destroyed."""
-        return self._remembered(key_id) or (await self.keys([key_id]))[key_id]
+        return self._open.get(key_id) or (await self.keys([key_id]))[key_id]
 
     async def keys(self, key_ids: Sequence[UUID]) -> dict[UUID, SealingKey]:
         """Many at once; KeyGone when any is missing."""
-        found = {key_id: key for key_id in key_ids if (key := self._remembered(key_id))}
+        found = {key_id: key for key_id in key_ids if (key := self._open.get(key_id))}
         missing = [key_id for key_id in set(key_ids) if key_id not in found]
         if missing:
             found |= await self._fetch(missing)
@@ -66,15 +65,8 @@ class KeyStore:
         opened = (SealingKey(row["id"], sealing.unwrap(self.master, row["id"], row["wrapped"])) for row in rows)
         return {key.id: self._remember(key) for key in opened}
 
-    def _remembered(self, key_id: UUID) -> SealingKey | None:
-        until, key = self._open.get(key_id, (0.0, None))
-        return key if until > time.monotonic() else None
-
     def _remember(self, key: SealingKey) -> SealingKey:
-        self._open[key.id] = (time.monotonic() + _FRESH, key)
-        self._open.move_to_end(key.id)
-        while len(self._open) > _KEPT:
-            self._open.popitem(last=False)
+        self._open[key.id] = key
         return key
 
 

@@ -43,6 +43,13 @@ class Database:
     pool: asyncpg.Pool
 
     @asynccontextmanager
+    async def begin_everywhere(self) -> AsyncIterator[AsyncSession]:
+        """A transaction that sees every space: for the scheduler and for counts over all, never for a request."""
+        async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
+            await session.execute(_BIND_SPACE, {"space": "every"})
+            yield session
+
+    @asynccontextmanager
     async def begin(self, space: int) -> AsyncIterator[AsyncSession]:
         """A transaction bound to one space: row-level security hides every other space's rows.
 
@@ -56,7 +63,7 @@ class Database:
 @asynccontextmanager
 async def connect(url: str, *, size: int = 10) -> AsyncIterator[Database]:
     """Both pools for `url` (postgresql://…), at most `size` connections each."""
-    engine = create_async_engine(_sqlalchemy_url(url), pool_size=size, max_overflow=0, pool_pre_ping=True)
+    engine = create_async_engine(sqlalchemy_url(url), pool_size=size, max_overflow=0, pool_pre_ping=True)
     try:
         async with asyncpg.create_pool(url, min_size=1, max_size=size, init=_teach_json) as pool:
             yield Database(engine, pool)
@@ -71,8 +78,8 @@ async def driver(session: AsyncSession) -> Connection:
     return connection
 
 
-def _sqlalchemy_url(url: str) -> str:
-    # asyncpg reads `host` from the query (a socket folder) as libpq does, and so does SQLAlchemy's dialect.
+def sqlalchemy_url(url: str) -> str:
+    """A postgresql:// URL as SQLAlchemy's asyncpg dialect takes it."""
     return make_url(url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
 
 

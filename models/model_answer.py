@@ -30,10 +30,11 @@ class ModelAnswer(SQLModel, table=True):
 
 async def kept(session: AsyncSession, space: int, work_id: int, step: str) -> Sealed | None:
     """The answer of an earlier run of this work to this step."""
-    query = select(ModelAnswer.sealed).where(
+    query = select(ModelAnswer).where(
         col(ModelAnswer.space_id) == space, col(ModelAnswer.work_id) == work_id, col(ModelAnswer.step) == step
     )
-    return (await session.execute(query)).scalar_one_or_none()
+    answer = (await session.execute(query)).scalar_one_or_none()
+    return None if answer is None else answer.sealed
 
 
 async def keep(session: AsyncSession, answer: ModelAnswer) -> None:

@@ -1,0 +1,170 @@
+"""From messages to accepted turns: mask, count, seal, commit. The raw text exists in this call's memory only."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from gateways.key_store import KeyStore
+from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
+from intake.identity import Claim, Identity, People
+from intake.messages import Message
+from memory import tokens
+from memory.turn import Role, ToolCall
+from models.api_key import Credential
+from models.append import ConversationName, LogName
+from models.columns import utc_now
+from models.content import offset_minutes, seal_turn
+from models.conversation import SEALED_ID
+from models.log import Rhythm
+from models.turn import Skip, State
+from privacy.masking import Policy, mask
+from privacy.sealing import SealingKey
+
+_IN_A_THREAD = 32 * 1024  # characters past which masking would hold up the other requests
+_SILENT_ROLES = (Role.SYSTEM, Role.DEVELOPER)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One request's turns as they were said."""
+
+    agent: str
+    conversation_id: str
+    messages: Sequence[Message]
+    context: str = "corporate"
+    task_id: str | None = None
+    no_memory: bool = False
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What the caller is told."""
+
+    identity: Identity
+    took: Took
+    due: bool
+    flush_at: datetime | None
+
+
+@dataclass(slots=True)
+class Intake:
+    """Everything that accepting turns needs; one per process."""
+
+    people: People
+    keys: KeyStore
+    batcher: Batcher
+    policy: Policy
+    rhythm: Rhythm
+    memory_on: bool
+
+    async def accept(self, credential: Credential, claim: Claim, said: Said) -> Accepted:
+        """Commits the turns. Raises OtherAgent when the conversation belongs to another agent."""
+        identity = await self.people.meet(credential, claim)
+        try:
+            took = await self.batcher.submit(await self._prepare(credential, identity, said))
+        except OwnerGone:
+            self.people.forget(identity.owner, identity.speaker)
+            identity = await self.people.meet(credential, claim)
+            took = await self.batcher.submit(await self._prepare(credential, identity, said))
+        return self._answer(identity, took)
+
+    async def _prepare(self, credential: Credential, identity: Identity, said: Said) -> Call:
+        owner, speaker = _both(identity)
+        key = await self.keys.key(speaker)
+        lookup = await self.keys.key(credential.lookup_key) if said.task_id is not None else None
+        task = lookup.digest(said.task_id or "", "task") if lookup else None
+        if sum(len(message.text) for message in said.messages) > _IN_A_THREAD:
+            turns = await asyncio.to_thread(self._turns, said, key, task, credential.key_id)
+        else:
+            turns = self._turns(said, key, task, credential.key_id)
+        return Call(
+            space=credential.space,
+            log=LogName(owner, said.agent, said.context),
+            conversation=ConversationName(speaker, key.digest(said.conversation_id, SEALED_ID)),
+            sealed_id=key.seal(said.conversation_id, SEALED_ID),
+            turns=turns,
+        )
+
+    def _turns(self, said: Said, key: SealingKey, task: bytes | None, key_id: str) -> list[PreparedTurn]:
+        now = utc_now()
+        return [
+            self._turn(said, message, key, task, _message_digest(said, index, message, key, key_id), now)
+            for index, message in enumerate(said.messages)
+        ]
+
+    def _turn(  # noqa: PLR0913 - all that one turn is made of
+        self, said: Said, message: Message, key: SealingKey, task: bytes | None, digest: bytes | None, now: datetime
+    ) -> PreparedTurn:
+        masked = self._masked(message)
+        reason = self._skip(said, masked)
+        at = message.said_at or now
+        return PreparedTurn(
+            role=message.role,
+            sealed=seal_turn(
+                key,
+                masked.text,
+                message_id=masked.id,
+                name=masked.name,
+                tool_calls=masked.tool_calls,
+                tool_call_id=masked.tool_call_id,
+            ),
+            tokens=sum(map(tokens.count, (masked.text, *(call.name + call.arguments for call in masked.tool_calls)))),
+            said_at=at,
+            said_offset=offset_minutes(at),
+            state=State.SKIPPED if reason else State.PENDING,
+            reason=reason,
+            message_digest=digest,
+            task_digest=task,
+        )
+
+    def _masked(self, message: Message) -> Message:
+        return Message(
+            role=message.role,
+            text=mask(message.text, self.policy).text,
+            said_at=message.said_at,
+            id=message.id,
+            name=None if message.name is None else mask(message.name, self.policy).text,
+            tool_calls=tuple(
+                ToolCall(call.id, call.name, mask(call.arguments, self.policy).text) for call in message.tool_calls
+            ),
+            tool_call_id=message.tool_call_id,
+        )
+
+    def _skip(self, said: Said, message: Message) -> Skip | None:
+        if message.role in _SILENT_ROLES:
+            return Skip.ROLE
+        if said.no_memory:
+            return Skip.NO_MEMORY
+        if not self.memory_on:
+            return Skip.MEMORY_OFF
+        if not message.text.strip() and not message.tool_calls:
+            return Skip.EMPTY
+        return None
+
+    def _answer(self, identity: Identity, took: Took) -> Accepted:
+        if took.oldest_pending_at is None:
+            return Accepted(identity, took, due=False, flush_at=None)
+        over = took.pending_tokens > self.rhythm.threshold
+        wait = timedelta(0) if over else self.rhythm.max_age
+        return Accepted(identity, took, due=over, flush_at=took.oldest_pending_at + wait)
+
+
+def _both(identity: Identity) -> tuple[UUID, UUID]:
+    if identity.owner is None or identity.speaker is None:
+        raise LookupError("meeting a person always gives a subject")
+    return identity.owner, identity.speaker
+
+
+def _message_digest(said: Said, index: int, message: Message, key: SealingKey, key_id: str) -> bytes | None:
+    """What makes a message the same one when it is sent again; None when nothing says so."""
+    if message.id is not None:
+        return key.digest(message.id, "message")
+    if said.idempotency_key is None:
+        return None
+    # The content counts: a key that is used twice by mistake, for other turns, must not lose them.
+    content = hashlib.sha256(f"{message.role}\0{message.text}".encode()).hexdigest()
+    return key.digest(f"{key_id}\0{said.idempotency_key}\0{index}\0{content}", "idempotency")
