@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import asyncpg
-
-from intake.identity import bind_space
 from jobs.bell import Bell
 from jobs.letters import observe_letter
+from models.work import Added
+
+from intake.identity import bind_space
 from models import append, work
 from models.append import ConversationName, FoundConversation, LockedLog, LogName, TookTurns, TurnRow
 from models.database import Connection, Database
 from models.log import Rhythm
-from models.work import Added
 from privacy.sealing import Sealed
 
 _MOST_CALLS = 64  # in one batch
