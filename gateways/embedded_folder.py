@@ -127,11 +127,22 @@ def _fits(path: Path) -> bool:
 
 def _works_in(pid: int, home: Path) -> bool:
     # A process id alone proves nothing: after a crash or a reboot it may be anybody's.
-    if sys.platform == "linux":
-        try:
-            return Path(f"/proc/{pid}/cwd").samefile(home)
-        except OSError:
-            return False
+    try:
+        return Path(f"/proc/{pid}/cwd").samefile(home)
+    except PermissionError:
+        # Root in a container may not look there, but every command line can be read.
+        return any(_is_same(argument, home) for argument in Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
+    except FileNotFoundError:
+        return sys.platform != "linux" and str(home) in _command_line(pid)
+
+
+def _is_same(argument: str, home: Path) -> bool:
+    try:
+        return argument.startswith("/") and Path(argument).samefile(home)
+    except OSError:
+        return False
+
+
+def _command_line(pid: int) -> str:
     ps = ["/bin/ps", "-o", "command=", "-p", str(pid)]
-    told = subprocess.run(ps, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed program and a number
-    return str(home) in told.stdout
+    return subprocess.run(ps, capture_output=True, text=True, check=False).stdout  # noqa: S603 - fixed, but for a number

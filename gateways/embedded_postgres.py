@@ -120,8 +120,10 @@ class Postgres:
         lock_file = self._cluster / "postmaster.pid"
         if pid := running(lock_file, self._cluster):
             end(pid, _FAST_THEN_HARD, lambda: running(lock_file, self._cluster) is None)
-        elif lock_file.exists() and _is_alive(lock_file):
-            lock_file.unlink()  # the number belongs to another program by now, and PostgreSQL would refuse to start
+        elif not _names_the_dead(lock_file):
+            # The number belongs to another program by now, or none is left: PostgreSQL would refuse to start. Where it
+            # names the dead, PostgreSQL itself looks whether backends still hold the shared memory that is named beside.
+            lock_file.unlink(missing_ok=True)
 
     def _start(self) -> None:
         self._sockets = socket_folder(self._folder, f".s.PGSQL.{self._port or _SOCKET_PORT}", self._owner)
@@ -247,12 +249,14 @@ def _is_open_to_all(*paths: Path) -> bool:
     return all(folder.stat().st_mode & 0o001 for path in paths for folder in (path, *path.parents))
 
 
-def _is_alive(lock_file: Path) -> bool:
+def _names_the_dead(lock_file: Path) -> bool:
     try:
-        os.kill(abs(int(lock_file.read_text().splitlines()[0])), 0)
+        os.kill(int(lock_file.read_text().splitlines()[0]), 0)
+    except ProcessLookupError:
+        return True
     except (OSError, ValueError, IndexError):
         return False
-    return True
+    return False
 
 
 def _check_version(cluster: Path) -> None:
