@@ -65,7 +65,9 @@ if verb == 'acquire' then
   if request_rate > 0 then wait = math.max(wait, (1 - s.requests) / request_rate) end
   if token_rate > 0 then wait = math.max(wait, (1 - s.tokens) / token_rate) end
   wait = math.min(wait, longest_pause)
-  if wait <= 0 then
+  if wait > 0 then
+    wait = math.max(wait, 0.001) -- a shorter one would be written as 0, which says go
+  else
     s.requests, s.tokens = s.requests - 1, s.tokens - number
     if s.open_until > 0 then s.probe_until = now + probe_seconds end
   end
