@@ -62,8 +62,8 @@ WITH RECURSIVE turn AS MATERIALIZED (
     UPDATE work w SET state = 'claimed', attempt = attempt + 1, epoch = epoch + 1, owner = $7,
         claimed_until = now() + $8::interval
     WHERE w.id = ANY (ARRAY(SELECT id FROM taken))
-    RETURNING w.id, w.epoch, w.kind, w.queue_class, w.space_id, w.scope, w.attempt, w.crashes, w.payload::text AS payload,
-        w.progress::text AS progress, w.trace_parent
+    RETURNING w.id, w.epoch, w.kind, w.queue_class, w.space_id, w.scope, w.attempt, w.crashes, w.waits,
+        w.payload::text AS payload, w.progress::text AS progress, w.trace_parent
 )
 SELECT turn.mine, claimed.* FROM turn LEFT JOIN claimed ON true
 """
@@ -105,8 +105,10 @@ async def _claim(connection: Connection, query: str, terms: Terms, limit: int, *
 
 
 def _read(row: Record) -> Claim:
-    _, work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes, payload, progress, trace_parent = row
-    named = (work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes)
+    _, work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes, waits, payload, progress, trace_parent = (
+        row
+    )
+    named = (work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes, waits)
     return Claim(*named, json.loads(payload), json.loads(progress), trace_parent)
 
 

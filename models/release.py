@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import NamedTuple
 
 from asyncpg import UniqueViolationError
 
@@ -13,17 +13,17 @@ from models.work import Added, Claim
 _PUT_BACK = """
 WITH mine AS MATERIALIZED (
     SELECT id, kind, dedup, cancel_requested, attempt - $5::int AS attempt, crashes + $6::int AS crashes,
-           now() + $3::interval AS run_at
+           waits + $7::int AS waits, now() + $3::interval AS run_at
     FROM work WHERE id = $1 AND epoch = $2 AND state = 'claimed' AND ($6 = 0 OR claimed_until < now())
     FOR UPDATE
 ), twin AS (
-    UPDATE work t SET run_at = least(t.run_at, m.run_at), attempt = greatest(t.attempt, m.attempt),
-        crashes = greatest(t.crashes, m.crashes), last_error = coalesce($4, t.last_error)
+    UPDATE work t SET run_at = least(t.run_at, m.run_at), last_error = coalesce($4, t.last_error),
+        attempt = greatest(t.attempt, m.attempt), crashes = greatest(t.crashes, m.crashes), waits = greatest(t.waits, m.waits)
     FROM mine m WHERE t.kind = m.kind AND t.dedup = m.dedup AND t.state = 'ready' AND NOT m.cancel_requested
     RETURNING t.id, t.epoch, t.run_at, t.queue_class
 ), back AS (
-    UPDATE work w SET attempt = m.attempt, crashes = m.crashes, run_at = m.run_at, last_error = coalesce($4, last_error),
-        owner = NULL, claimed_until = NULL, rung_at = NULL,
+    UPDATE work w SET attempt = m.attempt, crashes = m.crashes, waits = m.waits, run_at = m.run_at,
+        last_error = coalesce($4, last_error), owner = NULL, claimed_until = NULL, rung_at = NULL,
         state = CASE WHEN m.cancel_requested THEN 'cancelled' WHEN EXISTS (SELECT FROM twin) THEN 'merged' ELSE 'ready' END,
         finished_at = CASE WHEN m.cancel_requested OR EXISTS (SELECT FROM twin) THEN clock_timestamp() END
     FROM mine m WHERE w.id = m.id
@@ -34,20 +34,29 @@ UNION ALL SELECT id, epoch, run_at, queue_class, run_at <= now() FROM back WHERE
 """
 
 
+class _Toll(NamedTuple):
+    """What a release adds to the row's counters. `crashed`: only if the claim has expired."""
+
+    uncounted: int = 0
+    crashed: int = 0
+    waited: int = 0
+
+
 async def retry_later(
     connection: Connection, claim: Claim, delay: timedelta, error: str, *, counts: bool
 ) -> Added | None:
-    """Makes claimed work ready again, due after `delay`; `error` is a code. Not counted: the attempt is given back.
+    """Makes claimed work ready again, due after `delay`; `error` is a code. Not counted: it waited, and gave no answer.
 
     Answers what is ready now, this row or the ready twin that it was merged into; None when the row was not held any
     more, or was asked to stop and is cancelled. A statement of its own: call it outside transactions.
     """
-    return await _put_back(connection, claim.id, claim.epoch, delay, error, uncounted=0 if counts else 1)
+    toll = _Toll() if counts else _Toll(uncounted=1, waited=1)
+    return await _put_back(connection, claim.id, claim.epoch, delay, error, toll)
 
 
 async def give_back(connection: Connection, claim: Claim) -> Added | None:
-    """As `retry_later` at once and uncounted: for a worker that stops."""
-    return await _put_back(connection, claim.id, claim.epoch, timedelta(0), None, uncounted=1)
+    """As `retry_later`, at once and as if it had never been claimed: for a worker that stops."""
+    return await _put_back(connection, claim.id, claim.epoch, timedelta(0), None, _Toll(uncounted=1))
 
 
 async def bury(connection: Connection, claim: Claim, error: str) -> bool:
@@ -82,9 +91,13 @@ async def recover_expired(connection: Connection, crash_limits: Mapping[str, int
         crashes = row["crashes"] + 1
         if crashes >= crash_limits.get(row["kind"], crashes + 1):
             await connection.execute(_BURY_EXPIRED, row["id"], row["epoch"])
-        elif added := await _put_back(connection, row["id"], row["epoch"], _cooling(crashes), "crashed", crashed=1):
-            recovered.append(added)
+        else:
+            added = await _put_back(connection, row["id"], row["epoch"], _cooling(crashes), "crashed", _CRASHED)
+            recovered += [added] if added else []
     return recovered
+
+
+_CRASHED = _Toll(crashed=1)
 
 
 def _cooling(crashes: int) -> timedelta:
@@ -92,20 +105,11 @@ def _cooling(crashes: int) -> timedelta:
 
 
 async def _put_back(
-    connection: Connection,
-    work_id: int,
-    epoch: int,
-    delay: timedelta,
-    error: str | None,
-    *,
-    uncounted: int = 0,
-    crashed: int = 0,
+    connection: Connection, work_id: int, epoch: int, delay: timedelta, error: str | None, toll: _Toll
 ) -> Added | None:
-    # `crashed`: only if the claim has expired.
-    arguments: tuple[Any, ...] = (work_id, epoch, delay, error, uncounted, crashed)
     for left in reversed(range(10)):
         try:
-            row = await connection.fetchrow(_PUT_BACK, *arguments)
+            row = await connection.fetchrow(_PUT_BACK, work_id, epoch, delay, error, *toll)
         except UniqueViolationError:  # a twin was inserted beside us: the next look sees it and merges
             if not left:
                 raise

@@ -47,6 +47,7 @@ class Work(SQLModel, table=True):
     run_at: datetime = created()
     attempt: int = Field(sa_column=Column(Integer, nullable=False, server_default="0"))
     crashes: int = Field(sa_column=Column(Integer, nullable=False, server_default="0"))
+    waits: int = Field(sa_column=Column(Integer, nullable=False, server_default="0"))
     epoch: int = Field(sa_column=Column(BigInteger, nullable=False, server_default="0"))
     owner: str | None = None
     claimed_until: datetime | None = moment(nullable=True)
@@ -89,7 +90,11 @@ class Added(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A row while somebody holds it. `attempt` counts this run, `crashes` the workers that died over it before."""
+    """A row while somebody holds it.
+
+    `attempt` counts this run, those that failed and those that crashed; `crashes` the workers that died over it;
+    `waits` the times that it had to wait for something else, a provider that is down say, at no attempt's cost.
+    """
 
     id: int
     epoch: int
@@ -99,6 +104,7 @@ class Claim:
     scope: str
     attempt: int
     crashes: int
+    waits: int
     payload: Mapping[str, Any]
     progress: Mapping[str, Any]
     trace_parent: str | None = None
@@ -204,7 +210,7 @@ async def revive(connection: Connection, space: int, work_id: int) -> Added | No
     """Dead work is due again, as if it were new. None when it is not dead, or the same work waits already."""
     row = await connection.fetchrow(
         """
-        UPDATE work d SET state = 'ready', attempt = 0, crashes = 0, run_at = now(), rung_at = now(), finished_at = NULL
+        UPDATE work d SET state = 'ready', attempt = 0, crashes = 0, waits = 0, run_at = now(), rung_at = now(), finished_at = NULL
         WHERE id = $1 AND space_id = $2 AND state = 'dead' AND NOT EXISTS (
             SELECT FROM work t WHERE t.kind = d.kind AND t.dedup = d.dedup AND t.state = 'ready')
         RETURNING id, epoch, run_at, queue_class, true AS due
