@@ -50,7 +50,10 @@ def _checked(result: int) -> None:
 
 def main(arguments: list[str]) -> None:
     uid, gid, way, *command = arguments
-    become(int(uid), int(gid), passing_capability() if way == "pass" else None)
+    try:
+        become(int(uid), int(gid), passing_capability() if way == "pass" else None)
+    except OSError as error:
+        sys.exit(f"root may not become another user here ({error.strerror}): start as an ordinary user instead")
     os.execv(command[0], command)  # noqa: S606 - the caller names the program
 
 

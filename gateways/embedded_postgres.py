@@ -38,6 +38,7 @@ _SETTINGS: Mapping[str, str] = {
     "io_method": "sync",
     "max_logical_replication_workers": "0",
     "jit": "off",
+    "log_checkpoints": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
     # What a statement carries may be about a person, and a constraint's detail quotes the row: neither enters the log.
@@ -130,7 +131,7 @@ class Postgres:
         if not self._cluster.exists():
             self._create()
         _check_version(self._cluster)
-        self._password = (self._folder / "password").read_text()
+        self._password = _read_password(self._folder)
         # Backends outlive a killed postmaster for a moment, and keep its shared memory from being taken over.
         if not wait_for(self._try_to_start, 20.0):
             raise EmbeddedServerError(f"PostgreSQL did not start in {self._folder}: {_tail(self._log)}")
@@ -172,15 +173,16 @@ class Postgres:
         fresh.mkdir(mode=0o700)
         os.chown(fresh, self._owner, -1)
         self._run("initdb", "-D", str(fresh), *_INITDB)
-        self._password = _write_password(self._folder)
-        self._run("postgres", "--single", "-D", str(fresh), "postgres", typed=self._first_statements())
+        statements = self._first_statements(_write_password(self._folder))
+        self._run("postgres", "--single", "-D", str(fresh), "postgres", typed=statements)
         (fresh / "pg_hba.conf").write_text(_ACCESS)
+        os.sync()  # password and all: what the server makes durable from now on must not hang on lost files
         fresh.rename(self._cluster)
 
-    def _first_statements(self) -> str:
+    def _first_statements(self, password: str) -> str:
         role, database = _identifier(self._role), _identifier(self._database)
         return (
-            f"CREATE ROLE {role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS PASSWORD '{self._password}'\n"
+            f"CREATE ROLE {role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS PASSWORD '{password}'\n"
             f"CREATE DATABASE {database} OWNER {role}\n"
             f"REVOKE ALL ON DATABASE {database} FROM PUBLIC\n"
         )
@@ -230,7 +232,7 @@ _INITDB = (
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
     "--no-instructions",
-    *(["--sync-method=syncfs"] if sys.platform == "linux" else []),
+    "--no-sync",  # all is synced at once, at the end
 )
 
 
@@ -242,7 +244,16 @@ def _owner_of(cluster: Path) -> int:
         if own not in (0, owner):
             raise EmbeddedServerError(f"{cluster} belongs to another user (uid {owner})")
         return owner
-    return own or pwd.getpwnam("nobody").pw_uid
+    return own or _nobody()
+
+
+def _nobody() -> int:
+    try:
+        return pwd.getpwnam("nobody").pw_uid
+    except KeyError:
+        raise EmbeddedServerError(
+            "PostgreSQL refuses to run as root, and there is no user `nobody` to run as"
+        ) from None
 
 
 def _is_open_to_all(*paths: Path) -> bool:
@@ -274,6 +285,13 @@ def _write_password(folder: Path) -> str:
     with open(file, "w") as written:  # noqa: PTH123 - by descriptor, so that it never exists with a wider mode
         written.write(password)
     return password
+
+
+def _read_password(folder: Path) -> str:
+    try:
+        return (folder / "password").read_text()
+    except FileNotFoundError:
+        raise EmbeddedServerError(f"{folder / 'password'} is missing, and nobody enters without it") from None
 
 
 def _identifier(name: str) -> str:

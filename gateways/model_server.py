@@ -22,10 +22,13 @@ class ModelServer:
     def __init__(
         self, base_url: str, model: str, *, api_key: str, timeout: float, window_tokens: int, max_output_tokens: int
     ) -> None:
-        """`timeout` in seconds bounds one call of `ask` as a whole, however slowly the server drips."""
+        """`timeout` in seconds bounds one call of `ask` as a whole, however slowly the server drips.
+
+        Raises ValueError for a URL or a key that can be sent to nobody.
+        """
         self._model, self._timeout = model, timeout
         self._window_tokens, self._max_output_tokens = window_tokens, max_output_tokens
-        self._client = _client(base_url, api_key, timeout)
+        self._client = _client(_sendable_url(base_url), _sendable_key(api_key), timeout)
         self._dialect, self._proven = Dialect(), False
 
     async def ask(self, prompt: Prompt) -> Answer:
@@ -116,3 +119,20 @@ def _client(base_url: str, api_key: str, timeout: float) -> openai.AsyncOpenAI:
     http = openai.DefaultAsyncHttpxClient(transport=_Wire(), trust_env=False, follow_redirects=False)
     limits = httpx2.Timeout(timeout, connect=min(_CONNECT_WITHIN, timeout))
     return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=limits, max_retries=0, http_client=http)
+
+
+def _sendable_url(base_url: str) -> str:
+    try:
+        url = httpx2.URL(base_url)
+    except httpx2.InvalidURL as error:
+        raise ValueError(f"the model server's URL is wrong: {error}") from None
+    if url.scheme not in {"http", "https"} or not url.host or (url.port or 0) > 65_535:
+        raise ValueError("the model server's URL must be http:// or https:// with a host and a port up to 65535")
+    return base_url
+
+
+def _sendable_key(api_key: str) -> str:
+    key = api_key.strip()  # a key out of a file ends in a line break
+    if not key or not key.isascii() or not key.isprintable():
+        raise ValueError("the model server's API key must be printable ASCII; any word will do where none is needed")
+    return key

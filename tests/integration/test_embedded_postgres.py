@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -283,6 +284,48 @@ def test_on_an_open_way_the_server_keeps_no_privilege_at_all() -> None:
     finally:
         server.stop()
         subprocess.run(["rm", "-r", str(folder)], check=True)
+
+
+@as_root
+@pytest.mark.skipif(shutil.which("capsh") is None, reason="capsh takes capabilities away")
+def test_where_root_may_not_become_another_user_it_says_what_to_do(tmp_path: Path) -> None:
+    source = """
+    import sys
+    from pathlib import Path
+    from gateways import embedded_postgres
+    embedded_postgres.start(Path(sys.argv[1]))
+    """
+    bound = ("capsh", "--drop=cap_setuid", "--shell=/usr/bin/env", "--")
+    done = in_program(source, str(tmp_path), prefix=bound)
+    assert done.returncode == 1
+    assert "start as an ordinary user instead" in done.stderr.splitlines()[-1]
+
+
+@as_root
+@pytest.mark.skipif(shutil.which("capsh") is None, reason="capsh takes capabilities away")
+def test_with_the_few_capabilities_of_a_container_it_runs_and_ends_what_was_left(tmp_path: Path) -> None:
+    source = """
+    import os, signal, sys
+    from pathlib import Path
+    from gateways import embedded_postgres
+    server = embedded_postgres.start(Path(sys.argv[1]))
+    print(server.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+    missing = "cap_dac_read_search,cap_sys_ptrace,cap_sys_admin,cap_sys_resource,cap_net_admin"
+    bound = ("capsh", f"--drop={missing}", "--shell=/usr/bin/env", "--")
+    first, second = (int(in_program(source, str(tmp_path), prefix=bound).stdout) for _ in range(2))
+    assert not is_alive(first)
+    assert int(status(second, "CapEff"), 16) == 1 << 1
+    embedded_postgres.start(tmp_path).stop()
+    assert not is_alive(second)
+
+
+def test_a_lost_password_is_told(tmp_path: Path) -> None:
+    embedded_postgres.start(tmp_path).stop()
+    (tmp_path / "password").unlink()
+    with pytest.raises(EmbeddedServerError, match="password is missing"):
+        embedded_postgres.start(tmp_path)
 
 
 @as_root

@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import json
 import logging
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from gateways.scripted_behaviour import BEHAVIOURS, Asked
 from gateways.scripted_model import Script, ScriptedModel, scripted
 from memory.outcome import Answer, Outcome, Prompt
 
+ROOT = Path(__file__).parents[2]
 CANARY = "ana@canary.example"
 TEXT = json.dumps({"observations": [{"text": CANARY}]})
 PROMPT = Prompt(
@@ -297,3 +300,43 @@ async def test_a_callable_may_choose_by_the_request() -> None:
 
     async with facing(choose) as (model, _):
         assert (await model.ask(PROMPT)).outcome is Outcome.REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("", "k"),
+        ("host/v1", "k"),
+        ("ftp://host/v1", "k"),
+        ("http:///v1", "k"),
+        ("http://host:99999/v1", "k"),
+        ("http://[::1/v1", "k"),
+        ("http://\u200bx/", "k"),
+        ("http://host/v1", ""),
+        ("http://host/v1", "ключ"),
+        ("http://host/v1", "a\nb"),
+    ],
+)
+def test_a_url_or_key_that_can_be_sent_to_nobody_is_refused_at_once(url: str, key: str) -> None:
+    with pytest.raises(ValueError, match="model server"):
+        ModelServer(url, "m", api_key=key, timeout=1, window_tokens=100, max_output_tokens=10)
+
+
+async def test_run_on_its_own_it_says_where_it_is_and_plays_the_script_given() -> None:
+    script = '{"play": ["rate_limited", "good"], "retry_after": "3"}'
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateways.scripted_model", "--script", script, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+    )
+    assert program.stdout is not None
+    word, url = (await program.stdout.readline()).decode().split()
+    model = client(url)
+    answers = [await model.ask(PROMPT) for _ in range(2)]
+    await model.close()
+    program.terminate()
+    await program.wait()
+    assert word == "ready"
+    assert [(answer.outcome, answer.retry_after) for answer in answers] == [
+        (Outcome.RATE_LIMIT, 3.0),
+        (Outcome.OK, None),
+    ]
+    assert "tok-1" in answers[1].text
