@@ -1,5 +1,6 @@
 """The folder of one embedded server: who holds it, where its socket lies, whether a server still runs in it."""
 
+import atexit
 import contextlib
 import fcntl
 import importlib.util
@@ -35,15 +36,38 @@ def installed(package: str) -> Path:
     return Path(found.origin).parent
 
 
-def hold(folder: Path) -> int:
-    """Take the folder for this process until the descriptor returned is closed, or the process ends in any way."""
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise EmbeddedServerBusy(f"{folder} is in use: another program runs its server. Stop it first.") from None
-    return lock
+class Hold:
+    """A folder taken for this process until it lets go or ends, in whatever way. Raises EmbeddedServerBusy."""
+
+    def __init__(self, folder: Path) -> None:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise EmbeddedServerBusy(f"{folder} is in use: another program runs its server. Stop it first.") from None
+        self._lock: int | None = lock
+        self._taken_by = os.getpid()
+        self._stop: Callable[[], None] | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self._lock is not None
+
+    def stop_at_exit(self, stop: Callable[[], None]) -> None:
+        """Have `stop` called when the program ends without having let go."""
+        self._stop = stop
+        atexit.register(self._end)
+
+    def let_go(self) -> None:
+        atexit.unregister(self._end)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _end(self) -> None:
+        if self._stop is not None and os.getpid() == self._taken_by:  # a fork of the program is not its owner
+            self._stop()
 
 
 def socket_folder(folder: Path, name: str, owner: int) -> Path:

@@ -1,6 +1,5 @@
 """A real Valkey out of a wheel, in one folder: private socket, nothing kept on disk, no memory given up in silence."""
 
-import atexit
 import contextlib
 import os
 import platform
@@ -12,8 +11,8 @@ from pathlib import Path
 
 from gateways.embedded_folder import (
     EmbeddedServerError,
+    Hold,
     end,
-    hold,
     installed,
     leave_socket_folder,
     running,
@@ -44,14 +43,14 @@ class Valkey:
         self._folder, self._port = folder, port
         self._log, self._pid_file = folder / "log", folder / "pid"
         self._password = secrets.token_urlsafe(32) if port else None
-        self._lock: int | None = hold(folder)
+        self._hold = Hold(folder)
         try:
             self._end_survivor()
             self._start()
         except BaseException:
-            self._release()
+            self._hold.let_go()
             raise
-        atexit.register(self._stop_at_exit, os.getpid())
+        self._hold.stop_at_exit(self.stop)
 
     @property
     def url(self) -> str:
@@ -65,12 +64,10 @@ class Valkey:
 
     def stop(self) -> None:
         """End the server and let go of the folder. Harmless when it has ended already."""
-        if self._lock is None:
-            return
-        self._end()
-        leave_socket_folder(self._folder)
-        self._release()
-        atexit.unregister(self._stop_at_exit)
+        if self._hold.holds:
+            self._end()
+            leave_socket_folder(self._folder)
+            self._hold.let_go()
 
     def restart(self) -> None:
         """End the server, or take note of its death, and start it again, empty, under the same URL."""
@@ -128,15 +125,6 @@ class Valkey:
     def _end(self) -> None:
         if self._process.poll() is None:
             end(self._process.pid, _SOFT_THEN_HARD, lambda: self._process.poll() is not None)
-
-    def _release(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    def _stop_at_exit(self, started_by: int) -> None:
-        if os.getpid() == started_by:  # a fork of the program that started it is not its owner
-            self.stop()
 
 
 _SETTINGS = (
