@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from privacy.masking import Policy, mask
+
 from gateways.key_store import KeyStore
 from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
 from intake.identity import Claim, Identity, People
@@ -20,7 +22,6 @@ from models.content import offset_minutes, seal_turn
 from models.conversation import SEALED_ID
 from models.log import Rhythm
 from models.turn import Skip, State
-from privacy.masking import Policy, mask
 from privacy.sealing import SealingKey
 
 _IN_A_THREAD = 32 * 1024  # characters past which masking would hold up the other requests
@@ -96,7 +97,7 @@ class Intake:
             for index, message in enumerate(said.messages)
         ]
 
-    def _turn(  # noqa: PLR0913 - all that one turn is made of
+    def _turn(
         self, said: Said, message: Message, key: SealingKey, task: bytes | None, digest: bytes | None, now: datetime
     ) -> PreparedTurn:
         masked = self._masked(message)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import asyncpg
-from jobs.bell import Bell
-from jobs.letters import observe_letter
-from models.work import Added
 
 from intake.identity import bind_space
+from jobs.bell import Bell
+from jobs.letters import observe_letter
 from models import append, work
 from models.append import ConversationName, FoundConversation, LockedLog, LogName, TookTurns, TurnRow
 from models.database import Connection, Database
 from models.log import Rhythm
+from models.work import Added, Letter
 from privacy.sealing import Sealed
 
 _MOST_CALLS = 64  # in one batch
@@ -160,9 +160,9 @@ def _numbered(call: Call, log: LockedLog, conversation: FoundConversation) -> li
 
 def _letters(
     space: int, before: Iterable[LockedLog], now: dict[int, TookTurns], rhythm: Rhythm
-) -> list[tuple[object, datetime]]:
+) -> list[tuple[Letter, datetime | None]]:
     """Work for the logs that began to wait, or crossed the threshold; the others have theirs already."""
-    letters: list[tuple[object, datetime]] = []
+    letters: list[tuple[Letter, datetime | None]] = []
     for log in before:
         took = now.get(log.id)
         if took is None or took.oldest_pending_at is None or took.pending_turns == log.pending_turns:

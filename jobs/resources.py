@@ -4,12 +4,22 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from redis.asyncio import Redis
+
 from config.settings import Settings
 from gateways import key_store
 from gateways.key_store import KeyStore
+from gateways.model_server import ModelServer
+from gateways.pace import Pace
+from gateways.pace_rules import Limits
+from jobs.asking import Asker
 from jobs.bell import Bell
+from memory import observer
 from models import database
 from models.database import Database
+from models.log import Rhythm
+
+_BUILTIN_ROOM = 1_000_000  # tokens: the built-in model has no window
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +32,24 @@ class Resources:
     bell: Bell
 
 
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What the jobs work with. `asker` is None where the built-in model thinks; `room` is in tokens of turns."""
+
+    settings: Settings
+    database: Database
+    keys: KeyStore
+    bell: Bell
+    rhythm: Rhythm
+    asker: Asker | None
+    room: int
+
+
+def rhythm(settings: Settings) -> Rhythm:
+    """When logs are due, by the settings."""
+    return Rhythm(settings.memory.observer_threshold, settings.memory.observer_max_age)
+
+
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Resources]:
     """Opens the stores and closes them with the block. PostgreSQL must answer; Redis need not."""
@@ -30,9 +58,35 @@ async def opened(settings: Settings) -> AsyncIterator[Resources]:
         data = await stack.enter_async_context(
             database.connect(stores.database_url.get_secret_value(), size=stores.database_pool)
         )
-        keys = await stack.enter_async_context(
-            key_store.connect(stores.keys_url.get_secret_value(), stores.master())
-        )
+        keys = await stack.enter_async_context(key_store.connect(stores.keys_url.get_secret_value(), stores.master()))
         bell = Bell.connect(stores.redis_url.get_secret_value())
         stack.push_async_callback(bell.close)
         yield Resources(settings, data, keys, bell)
+
+
+@asynccontextmanager
+async def furnished(resources: Resources) -> AsyncIterator[Workshop]:
+    """Opens what only the jobs need: the way to the model."""
+    settings, model = resources.settings, resources.settings.model
+    async with AsyncExitStack() as stack:
+        asker = None if model.builtin else await _asker(resources, stack)
+        room = _BUILTIN_ROOM if asker is None else observer.room(model.model_window, model.model_max_output)
+        yield Workshop(settings, resources.database, resources.keys, resources.bell, rhythm(settings), asker, room)
+
+
+async def _asker(resources: Resources, stack: AsyncExitStack) -> Asker:
+    model = resources.settings.model
+    server = ModelServer(
+        str(model.model_base_url),
+        model.memory_worker_model,
+        api_key=model.model_api_key.get_secret_value(),
+        timeout=model.model_timeout.total_seconds(),
+        window_tokens=model.model_window,
+        max_output_tokens=model.model_max_output,
+    )
+    stack.push_async_callback(server.close)
+    redis = Redis.from_url(resources.settings.stores.redis_url.get_secret_value())
+    stack.push_async_callback(redis.aclose)
+    limits = Limits(model.model_requests_per_minute, model.model_tokens_per_minute)
+    pace = Pace(redis, model.memory_worker_model, limits)
+    return Asker(resources.database, server, pace, model.memory_worker_model, model.model_daily_tokens)

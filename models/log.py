@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Text, UniqueConstraint, Uuid
+from sqlalchemy import BigInteger, Column, ForeignKey, Text, UniqueConstraint, Uuid, func, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
@@ -76,3 +76,9 @@ async def lock(session: AsyncSession, space: int, log_id: int) -> Log | None:
     query = select(Log).where(col(Log.space_id) == space, col(Log.id) == log_id)
     query = query.with_for_update().execution_options(populate_existing=True)
     return (await session.execute(query)).scalar_one_or_none()
+
+
+async def note_error(session: AsyncSession, space: int, log_id: int, code: str) -> None:
+    """Keeps why a log's work waits, as a code."""
+    mine = (col(Log.space_id) == space, col(Log.id) == log_id)
+    await session.execute(update(Log).where(*mine).values(last_error=code, last_error_at=func.now()))

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
 from models.columns import created, identity, moment
+from models.log import Log
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
@@ -86,6 +87,33 @@ async def live_tokens(session: AsyncSession, log_id: int, generation: int) -> in
         col(Observation.log_id) == log_id, col(Observation.generation) == generation
     )
     return int((await session.execute(query)).scalar_one())
+
+
+async def after(session: AsyncSession, log_id: int, generation: int, newest_known: int) -> Sequence[Observation]:
+    """The lines that a generation took after the one with this id."""
+    query = select(Observation).where(
+        col(Observation.log_id) == log_id,
+        col(Observation.generation) == generation,
+        col(Observation.id) > newest_known,
+    )
+    return (await session.execute(query.order_by(col(Observation.id)))).scalars().all()
+
+
+async def begin_generation(session: AsyncSession, log: Log, made_by: str) -> None:
+    """A new, empty generation becomes the live one; the log is locked."""
+    newest = select(func.max(col(Generation.number))).where(col(Generation.log_id) == log.id)
+    number = int((await session.execute(newest)).scalar_one()) + 1
+    session.add(
+        Generation(log_id=log.id, number=number, space_id=log.space_id, made_by=made_by, parent=log.generation)
+    )
+    log.generation = number
+    await session.flush()
+
+
+def carried(row: Observation, generation: int) -> Observation:
+    """A line as it stands in a later generation, which did not change it."""
+    kept = row.model_dump(exclude={"id", "created_at", "generation", "sources"})
+    return Observation(**kept, generation=generation, sources=[row.id])
 
 
 async def generations(session: AsyncSession, log_id: int) -> Sequence[Generation]:

@@ -1,0 +1,137 @@
+"""Reflect: a log that grew past its threshold is rewritten, as a proposal that must prove itself. Read, think, write."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory.checks import normalise
+
+from gateways.key_store import KeyGone
+from jobs.asking import Wait
+from jobs.resources import Workshop
+from jobs.verdict import Done, Later, Nothing, Verdict
+from memory import condense, reflector, tokens
+from memory.observation import Line, Reflection, Rewritten
+from memory.outcome import Outcome
+from models import log as logs
+from models import model_answer, observation, work
+from models.content import line_digest, offset_minutes, open_line, seal_line
+from models.database import driver
+from models.log import Log
+from models.observation import Observation
+from models.work import Claim
+from privacy.sealing import SealingKey
+
+_LEVELS = (1, 2, 3, 4)  # each asks for harder condensing
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """The log that a run starts from."""
+
+    log: Log
+    key: SealingKey
+    rows: Sequence[Observation]
+    lines: Sequence[Line]
+
+    def fingerprint(self) -> str:
+        """Names this input: one that had no valid rewrite is not tried again."""
+        ids = ",".join(str(row.id) for row in self.rows)
+        return hashlib.sha256(ids.encode()).hexdigest()[:32]
+
+
+async def reflect(claim: Claim, workshop: Workshop) -> Verdict:
+    """One rewrite of one log, or the old one kept and the failure visible."""
+    grown = await _read(claim, workshop)
+    if grown is None:
+        return Nothing()
+    try:
+        reflection = await _think(claim, grown, workshop)
+    except Wait as wait:
+        return Later(wait.seconds, wait.why, counts=False)
+    if reflection is None:
+        await _keep_old(claim, grown, workshop)
+    else:
+        await _write(claim, grown, reflection, workshop)
+    return Done()
+
+
+async def _read(claim: Claim, workshop: Workshop) -> Grown | None:
+    async with workshop.database.begin(claim.space_id) as tx:
+        log = await logs.by_id(tx, claim.space_id, claim.payload["log_id"])
+        if log is None or log.live_tokens <= workshop.settings.memory.reflector_threshold:
+            return None
+        rows = await observation.of_generation(tx, log.id, log.generation)
+    try:
+        key = await workshop.keys.key(log.subject_id)
+    except KeyGone:  # erased since the read
+        return None
+    grown = Grown(log, key, rows, [open_line(row, key) for row in rows])
+    return None if grown.fingerprint() == log.failed_reflection else grown
+
+
+async def _think(claim: Claim, grown: Grown, workshop: Workshop) -> Reflection | None:
+    threshold = workshop.settings.memory.reflector_threshold
+    if workshop.asker is None:
+        reflection = await asyncio.to_thread(condense.reflect, grown.lines, threshold)
+        return reflection if _tokens(reflection) < threshold else None
+    candidates = []
+    for level in _LEVELS:
+        prompt = reflector.prompt(grown.lines, threshold, level)
+        answer = await workshop.asker.ask(claim, grown.log.subject_id, grown.key, prompt)
+        reading = reflector.read(answer, grown.lines, threshold)
+        if reading.outcome is Outcome.OK and reading.reflection is not None:
+            candidates.append(reading.reflection)
+            break
+    return min(candidates, key=_tokens, default=None)
+
+
+def _tokens(reflection: Reflection) -> int:
+    return sum(tokens.count(line.text) for line in reflection.lines)
+
+
+async def _keep_old(claim: Claim, grown: Grown, workshop: Workshop) -> None:
+    async with workshop.database.begin(claim.space_id) as tx:
+        await work.complete(await driver(tx), claim)
+        log = await logs.lock(tx, claim.space_id, grown.log.id)
+        if log is not None and log.generation == grown.log.generation:
+            log.failed_reflection = grown.fingerprint()
+            await logs.note_error(tx, claim.space_id, log.id, "no_valid_reflection")
+        await model_answer.forget(tx, claim.space_id, claim.id)
+
+
+async def _write(claim: Claim, grown: Grown, reflection: Reflection, workshop: Workshop) -> None:
+    """The new generation, with what arrived meanwhile, in one commit; the old one stays as it is."""
+    async with workshop.database.begin(claim.space_id) as tx:
+        await work.complete(await driver(tx), claim)
+        log = await logs.lock(tx, claim.space_id, grown.log.id)
+        if log is None or log.generation != grown.log.generation:
+            return  # erased, or rewritten or restored meanwhile
+        arrived = await observation.after(tx, log.id, log.generation, max(row.id for row in grown.rows))
+        await observation.begin_generation(tx, log, "reflect")
+        rows = [_row(log, grown, line) for line in reflection.lines]
+        await observation.append(tx, [*rows, *(observation.carried(row, log.generation) for row in arrived)])
+        log.live_tokens = await observation.live_tokens(tx, log.id, log.generation)
+        log.failed_reflection = None
+        await model_answer.forget(tx, claim.space_id, claim.id)
+
+
+def _row(log: Log, grown: Grown, line: Rewritten) -> Observation:
+    sources = [row for row in grown.rows if row.id in set(line.sources)]
+    return Observation(
+        space_id=log.space_id,
+        log_id=log.id,
+        subject_id=log.subject_id,
+        generation=log.generation,
+        sealed=seal_line(grown.key, line),
+        digest=line_digest(grown.key, normalise(line.text), line.refers_to),
+        kind=line.kind,
+        priority=line.priority,
+        tokens=tokens.count(line.text),
+        observed_at=line.observed_at,
+        observed_offset=offset_minutes(line.observed_at),
+        evidence=sorted({turn for row in sources for turn in row.evidence}),
+        sources=[row.id for row in sources],
+        born_at=min(row.born_at for row in sources),
+    )
