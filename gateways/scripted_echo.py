@@ -2,24 +2,28 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 from gateways.scripted_behaviour import Asked
 
-_TOKEN = re.compile(r"\btok-\d+\b")
-_ALIAS = re.compile(r"\d+")
+# A turn in a prompt's data, as `memory.transcript` writes it: alias, part, mark, speaker, text.
+_TURN = re.compile(r"^(?P<alias>\d+)(?:\(\d+/\d+\))?[><=!](?P<text>.*)$", re.MULTILINE)
+_TOKEN = re.compile(r"\btok-\w+")
 
 
 def echo(asked: Asked) -> str:
-    """One observation for each line of the prompt's data that carries a token such as `tok-123`."""
-    return json.dumps({"observations": [_observation(line) for line in asked.user.splitlines() if _TOKEN.search(line)]})
+    """One observation for each turn that carries tokens such as `tok-123`, saying which."""
+    return json.dumps({"observations": list(_observations(asked.user))})
 
 
-def _observation(line: str) -> dict[str, object]:
-    alias = _ALIAS.search(line)
-    text = "The user mentioned " + " ".join(dict.fromkeys(_TOKEN.findall(line)))
-    return {
-        "text": text,
-        "kind": "event",
-        "priority": "medium",
-        "evidence": [int(alias.group())] if alias else [],
-    }
+def _observations(data: str) -> Iterator[dict[str, object]]:
+    for turn in _TURN.finditer(data):
+        if found := dict.fromkeys(_TOKEN.findall(turn["text"])):
+            yield {
+                "text": f"{' '.join(found)} came up",
+                "kind": "event",
+                "priority": "medium",
+                "evidence": [int(turn["alias"])],
+                "refers_to": None,
+                "replaces": None,
+            }
