@@ -36,17 +36,22 @@ def installed(package: str) -> Path:
     return Path(found.origin).parent
 
 
+def hold(folder: Path) -> int:
+    """Take the folder for this process until the descriptor is closed, or the process ends, in whatever way."""
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise EmbeddedServerBusy(f"{folder} is in use: another program runs its server. Stop it first.") from None
+    return lock
+
+
 class Hold:
-    """A folder taken for this process until it lets go or ends, in whatever way. Raises EmbeddedServerBusy."""
+    """A server's folder, held until it is let go, and the server's end with the program's."""
 
     def __init__(self, folder: Path) -> None:
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise EmbeddedServerBusy(f"{folder} is in use: another program runs its server. Stop it first.") from None
-        self._lock: int | None = lock
+        self._lock: int | None = hold(folder)
         self._taken_by = os.getpid()
         self._stop: Callable[[], None] | None = None
 
