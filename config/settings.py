@@ -231,7 +231,8 @@ def default_data_dir() -> Path:
 def _first_line(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     place = str(first["loc"][0]) if first["loc"] else "a setting"
-    name = place if place.isupper() else variable(place)
+    # An alias is reported by its first name; people know these two by their usual one.
+    name = variable(place.removeprefix("AFTERTURN_").lower())
     if first["type"] == "missing":
         return f"{name} is not set"
     return f"{name}: {first['msg'].removeprefix('Value error, ')}"

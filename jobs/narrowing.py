@@ -106,11 +106,13 @@ async def _ask_twice(question: Question, turns: Sequence[Turn], attempts: list[A
     for _ in range(2):
         answer = await question.asker.ask(question.claim, question.subject, question.key, prompt)
         reading = observer.read(answer, turns, question.tail)
-        if reading.outcome is Outcome.OK:
+        whole = not reading.cut_off or len(turns) == 1
+        if reading.outcome is Outcome.OK and whole:
             return list(reading.drafts)
-        attempts.append(Attempt(reading.outcome, utc_now().isoformat()))
-        if reading.outcome is Outcome.OVER_LONG:
+        outcome = reading.outcome if whole else Outcome.OVER_LONG
+        attempts.append(Attempt(outcome, utc_now().isoformat()))
+        if outcome is Outcome.OVER_LONG:
             return None  # the same turns would be too much again
-        said = observer.complaint(reading.outcome)
+        said = observer.complaint(outcome)
         prompt = replace(prompt, data=f"{prompt.data}\n{said}")
     return None
