@@ -1,0 +1,1 @@
+"""What do chats look like in the files that other programs write?"""
