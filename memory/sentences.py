@@ -1,0 +1,72 @@
+"""Cutting a text into sentences, in any script, in one pass."""
+
+import re
+from collections.abc import Iterator
+
+LONGEST = 600  # characters; what runs on without an end is cut at a space, so that no note holds a whole page
+
+_ABBREVIATIONS = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "sr",
+        "sra",
+        "dra",
+        "st",
+        "jr",
+        "vs",
+        "etc",
+        "e.g",
+        "i.e",
+        "no",
+        "nr",
+        "tel",
+        "approx",
+        "dept",
+        "fig",
+        "av",
+    ]
+)
+_END = re.compile(
+    r"(?P<stop>[.!?…]+)[\"'”’)\]]*(?=\s|$)"  # a full stop only before a space: 3.5, example.com and v1.2 stay whole
+    r"|[。！？；]+[”」』）]*"
+    r"|\n+"
+)
+_LAST_WORD = re.compile(r"([\w.]{1,12})\.$")
+
+
+def split(text: str) -> Iterator[str]:
+    """The sentences of `text`, without the space around them; none is empty or longer than `LONGEST`."""
+    start = 0
+    for match in _END.finditer(text):
+        if match["stop"] == "." and _is_abbreviation(text[max(start, match.start() - 12) : match.start() + 1]):
+            continue
+        yield from _bounded(text[start : match.end()])
+        start = match.end()
+    yield from _bounded(text[start:])
+
+
+def is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)] !…").endswith(("?", "？", "吗", "嗎", "呢")) or sentence.startswith("¿")
+
+
+def _is_abbreviation(before: str) -> bool:
+    word = _LAST_WORD.search(before)
+    if word is None:
+        return False
+    bare = word[1].lower()
+    return bare in _ABBREVIATIONS or (len(bare) == 1 and bare.isalpha() and word[1].isupper() and bare != "i")
+
+
+def _bounded(sentence: str) -> Iterator[str]:
+    rest = sentence.strip()
+    while len(rest) > LONGEST:
+        cut = rest.rfind(" ", LONGEST // 2, LONGEST)
+        cut = LONGEST if cut < 0 else cut
+        yield rest[:cut].rstrip()
+        rest = rest[cut:].lstrip()
+    if rest:
+        yield rest
