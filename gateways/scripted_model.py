@@ -71,7 +71,8 @@ class ScriptedModel:
         if task is not None:
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        # Cancelled by `hang_up` alone: to end so is no error, and asyncio would log it as one.
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while await self._exchange(reader, writer):
                 pass
         writer.close()

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from gateways.scripted_behaviour import Asked
 from gateways.scripted_echo import echo
-from memory import observer
+from memory import observer, reflector
+from memory.observation import Kind, Line, Priority
 from memory.outcome import Answer, Outcome
 from memory.turn import Role, Turn
 
@@ -41,3 +42,17 @@ def test_turns_without_a_token_are_nothing_to_note() -> None:
     turns = [turn(1, "Hello")]
     reading = observer.read(Answer(Outcome.OK, text=echo(asked(turns))), turns, [])
     assert (reading.outcome, reading.drafts) == (Outcome.OK, ())
+
+
+def test_a_log_of_echoes_is_merged_and_keeps_every_token() -> None:
+    lines = [
+        Line(n, f"tok-{n} came up", Kind.EVENT, Priority.MEDIUM, START + timedelta(hours=n), tokens=6)
+        for n in range(1, 61)
+    ]
+    prompt = reflector.prompt(lines, 260, 1)
+    answer = echo(Asked({"messages": [{"role": "user", "content": prompt.data}]}))
+    rewrite = reflector.read(Answer(Outcome.OK, text=answer), lines, 260)
+    assert rewrite.reflection is not None, rewrite
+    kept = " ".join(line.text for line in rewrite.reflection.lines)
+    assert {f"tok-{n}" for n in range(1, 61)} <= set(kept.split())
+    assert len(rewrite.reflection.lines) < 10
