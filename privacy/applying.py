@@ -1,0 +1,133 @@
+"""Putting placeholders where personal data was: presidio-anonymizer does it, told exactly what and where."""
+
+import hmac
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, MutableMapping
+from dataclasses import dataclass
+from functools import partial
+
+from presidio_anonymizer import AnonymizerEngine
+from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
+
+from privacy.json_text import Layout, escape_remainder, inner_quote, layout
+from privacy.known import plain
+from privacy.policy import Operator, Policy
+from privacy.span import Span
+from privacy.view import fold
+
+_SHOWN = 4  # characters that `mask` leaves
+_SHORTEST_SHOWN = 9  # the last four would tell a shorter value
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.eE+-]*")
+_NO_JSON = Layout((), ())
+
+Pseudonyms = MutableMapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """`spans[i]` of the original stands at `places[i]` of `text`."""
+
+    text: str
+    spans: tuple[Span, ...]
+    places: tuple[tuple[int, int], ...]
+
+    def back(self, span: Span) -> Span:
+        """A stretch of the masked text as one of the original; what touches a placeholder takes in all it stands for."""
+        return Span(self._origin(span.start)[0], self._origin(span.end - 1)[1], span.kind)
+
+    def _origin(self, at: int) -> tuple[int, int]:
+        index = bisect_right(self.places, (at, 1 << 62)) - 1
+        if index < 0:
+            return at, at + 1
+        if at < self.places[index][1]:
+            return self.spans[index].start, self.spans[index].end
+        origin = at - self.places[index][1] + self.spans[index].end
+        return origin, origin + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A span as it will be replaced: `quote` goes around what stands for a bare number, `plainly` without its operator."""
+
+    span: Span
+    quote: str
+    plainly: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.span.kind}{self.quote}{'!' * self.plainly}"
+
+
+class Masker:
+    """Applies one policy; `pseudonyms` maps keyed digests to the placeholders given so far, and grows."""
+
+    def __init__(self, policy: Policy, pseudonyms: Pseudonyms) -> None:
+        self._policy = policy
+        self._pseudonyms = pseudonyms
+
+    def apply(self, text: str, spans: Iterable[Span], plainly: Collection[Span] = ()) -> Applied:
+        """`text` with every span replaced; those in `plainly` by the bare name of their kind."""
+        targets = list(_targets(text, spans, plainly))
+        result = AnonymizerEngine().anonymize(
+            text,
+            [RecognizerResult(target.name, target.span.start, target.span.end, 1.0) for target in targets],  # type: ignore[no-untyped-call,unused-ignore]  # it ships no types
+            {target.name: self._config(target) for target in targets},
+            merge_entities_with_spaces=False,
+        )
+        places = sorted((item.start, item.end) for item in result.items)
+        return Applied(str(result.text), tuple(target.span for target in targets), tuple(places))
+
+    def _config(self, target: _Target) -> OperatorConfig:
+        operator = Operator.REPLACE if target.plainly else self._policy.operator(target.span.kind)
+        kind, quote = target.span.kind, target.quote
+        if operator is Operator.REPLACE:
+            return OperatorConfig("replace", {"new_value": f"{quote}<{kind}>{quote}"})
+        substitute = {Operator.MASK: _stars, Operator.HASH: partial(self._hashed, kind)}.get(
+            operator, partial(self._pseudonym, kind)
+        )
+        return OperatorConfig("custom", {"lambda": lambda value: f"{quote}{substitute(value)}{quote}"})
+
+    def _hashed(self, kind: str, value: str) -> str:
+        return f"<{kind}:{self._digest(kind, value)}>"
+
+    def _pseudonym(self, kind: str, value: str) -> str:
+        digest = self._digest(kind, value)
+        if digest not in self._pseudonyms:
+            taken = sum(given.startswith(f"<{kind}_") for given in self._pseudonyms.values())
+            self._pseudonyms[digest] = f"<{kind}_{taken + 1}>"
+        return self._pseudonyms[digest]
+
+    def _digest(self, kind: str, value: str) -> str:
+        """Sixteen letters of a keyed hash, no digits: a placeholder must look like nothing personal."""
+        same = plain(fold(value))
+        if kind != "EMAIL_ADDRESS":
+            same = "".join(filter(str.isalnum, same))
+        digest = hmac.digest(self._policy.key, f"{kind}\0{same}".encode("utf-8", "surrogatepass"), "sha256")
+        return digest[:8].hex().translate(_TO_LETTERS)
+
+
+_TO_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+
+
+def _stars(value: str) -> str:
+    shown = _SHOWN if len(value) >= _SHORTEST_SHOWN else 0
+    return "*" * (len(value) - shown) + value[len(value) - shown :]
+
+
+def _targets(text: str, spans: Iterable[Span], plainly: Collection[Span]) -> Iterable[_Target]:
+    """The spans, moved where they would break JSON: behind an escape's letters, out to the ends of a bare number."""
+    around = layout(text) if "{" in text or "[" in text else _NO_JSON
+    done = 0
+    for span in spans:
+        start, end, quote = span.start, span.end, ""
+        if around.within(start):
+            start += escape_remainder(text, start)
+            number = around.number(start)
+            if number:
+                start, end, quote = *number, '"'
+            elif _NUMBER.fullmatch(text, start, end):
+                quote = inner_quote(text, start, end) or ""
+        if max(start, done) < end:
+            done = end
+            yield _Target(Span(start, end, span.kind), quote, span in plainly)

@@ -1,0 +1,100 @@
+"""What is personal in one text: every view of it read by every detector whose marks it bears."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from privacy.budget import Budget
+from privacy.cue import announces, labels, lower, loud
+from privacy.identifier import identifiers
+from privacy.kind import PLACEHOLDER
+from privacy.known import Known, plain
+from privacy.mailbox import mailboxes
+from privacy.network import accounts, machines
+from privacy.number import numbers
+from privacy.person import persons
+from privacy.phone import phones
+from privacy.place import births, homes
+from privacy.policy import Operator, Policy
+from privacy.reading import Reading
+from privacy.secret import secrets
+from privacy.span import Span, united
+from privacy.view import View, fold, views
+
+Detector = Callable[[Reading], Iterable[Span]]
+
+_MARKS = re.compile(r"[0-9@%\\&]|[A-Z][\w'’-]* [A-Z]|[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]|mail ?com|-----BEGIN")
+_APART = {code: " " for code in range(128) if not chr(code).isalnum()}
+_DIGIT = re.compile("[0-9]")
+_WITH_DIGITS: tuple[Detector, ...] = (numbers, phones, identifiers, accounts, homes, births)
+_ALWAYS: tuple[Detector, ...] = (mailboxes, machines, persons, secrets)
+_CHARACTERS_FOR_A_UNIT = 8  # for the reading itself
+
+
+def is_clean(text: str, known: Known) -> bool:
+    """Whether a look at its words alone shows that nothing in `text` can be personal: most turns of a chat end here."""
+    if not text.isascii():
+        text = fold(text)
+        if announces(text) or (known.unspaced and known.unspaced.search(text)):
+            return False
+    if _MARKS.search(text):
+        return False
+    words = set(lower(text).translate(_APART).split())
+    if not words.isdisjoint(loud()) or (":" in text and not words.isdisjoint(labels())):
+        return False
+    return words.isdisjoint(known.entries) if text.isascii() else _unknown(text, known)
+
+
+def _unknown(text: str, known: Known) -> bool:
+    return not known.entries or set(plain(text).translate(_APART).split()).isdisjoint(known.entries)
+
+
+def find(text: str, known: Known, policy: Policy, budget: Budget) -> list[Span]:
+    """What `policy` masks in `text`, in order and none overlapping. Raises `Exhausted` on a text made to cost.
+
+    Kinds that the policy keeps are dropped first, so that no long kept span hides a short masked one.
+    """
+    found: list[Span] = []
+    for view in views(text):
+        budget.spend(len(view.text) // _CHARACTERS_FOR_A_UNIT)
+        found += (_back(view, span) for span in _read(Reading(view.text, budget, policy.regions, known)))
+    masked = [span for span in found if policy.operator(span.kind) is not Operator.KEEP]
+    return _without_placeholders(text, united(masked))
+
+
+def _read(reading: Reading) -> Iterator[Span]:
+    detectors = _WITH_DIGITS + _ALWAYS if _DIGIT.search(reading.text) else _ALWAYS
+    for detector in detectors:
+        yield from detector(reading)
+    yield from reading.known.find(reading.text)
+
+
+def _back(view: View, span: Span) -> Span:
+    return Span(*view.origin(span.start, span.end), span.kind)
+
+
+def _without_placeholders(text: str, spans: list[Span]) -> list[Span]:
+    """What a placeholder says is no personal data: a span inside one is nothing, one that reaches out ends before it."""
+    if not spans or "<" not in text:
+        return spans
+    placeholders = [found.span() for found in PLACEHOLDER.finditer(text)]
+    if not placeholders:
+        return spans
+    return [piece for span in spans for piece in _cut(text, span, placeholders)]
+
+
+def _cut(text: str, span: Span, placeholders: list[tuple[int, int]]) -> Iterator[Span]:
+    at = span.start
+    for start, end in placeholders:
+        if end <= at or start >= span.end:
+            continue
+        if start > at:
+            yield from _trimmed(text, at, start, span.kind)
+        at = end
+    if at < span.end:
+        yield from _trimmed(text, at, span.end, span.kind)
+
+
+def _trimmed(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
+    """Nothing, where only signs are left of what stood around a placeholder."""
+    if any(sign.isalnum() for sign in text[start:end]):
+        yield Span(start, end, kind)

@@ -1,0 +1,114 @@
+"""E-mail addresses: as they are written, and as they are spoken into a chat ("ana at example dot com", "ana gmailcom")."""
+
+import re
+from collections.abc import Iterator
+
+from privacy.reading import Reading
+from privacy.span import Span
+
+KIND = "EMAIL_ADDRESS"
+_LATIN = "A-Za-z0-9\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff"
+_PROVIDERS = (
+    "gmail|googlemail|hotmail|outlook|yahoo|ymail|rocketmail|rediffmail|aol|icloud|protonmail|proton|live|msn|gmx|mail"
+    "|zoho|yandex|uol|bol|terra|sapo|orange|wanadoo|web"
+)
+# Each is bounded on both sides of the sign: no text makes it look far back.
+_DOMAIN = re.compile(
+    rf"(?:[{_LATIN}][{_LATIN}-]{{0,62}}+\.){{1,8}}(?:xn--[A-Za-z0-9-]{{2,59}}+|(?![0-9])[{_LATIN}]{{2,63}}+)"
+    r"|(?:\w[\w-]{0,62}+\.){1,8}[^\W\d_]{2,24}+"
+    rf"|\[[0-9A-Fa-f:.]{{3,45}}\]|localhost\b|(?:{_PROVIDERS})\b(?!\.)"
+)
+_LOCAL_BACKWARDS = re.compile(rf"(?:[{_LATIN}_+%'~!#$^*-]|\.(?=[{_LATIN}_+'-])){{1,64}}")
+_LOCAL_BACKWARDS_ANY = re.compile(r"[\w.+-]{1,64}")
+_QUOTED_LOCAL = re.compile(r'"[^"\\\n]{1,62}"\Z')
+_SIGNS = "!#$%'*^~.+-"
+_FILE = re.compile(r"(?:[1-9]x\.)|[^@]*\.(?:png|jpe?g|gif|svg|webp|ico|css|js|ts|py|html?|json|md)\Z", re.IGNORECASE)
+_OFFICE = re.compile(
+    r"(?:ouvidoria|atendimento|e?sic|faleconosco|protocolo|gabinete|info|contact|contato|support|help|no-?reply|webmaster"
+    r"|postmaster|press|imprensa)@(?:[a-z0-9-]{1,63}\.){0,6}(?:gov|gob|gouv)(?:\.[a-z]{2})?",
+    re.IGNORECASE,
+)
+_COST = 2
+
+_SPOKEN = re.compile(
+    rf"(?<![\w.])[{_LATIN}][\w.+-]{{0,63}}"
+    r"(?:\s?[\[({]\s?(?:at|arroba|@)\s?[\])}]\s?(?P<label>[\w-]{1,63})(?:\s?[\[({]?\s?(?:\bdot\b|\bponto\b|\bpunto\b|\.)\s?[\])}]?\s?[\w-]{2,63}){1,4}"
+    r"|\s(?:at|arroba)\s[\w-]{1,63}(?:\s(?:dot|ponto|punto)\s[\w-]{2,24}){1,4}"
+    rf"|\s(?:at|arroba)\s(?:{_PROVIDERS})\.[a-z]{{2,4}}(?:\.[a-z]{{2}})?)\b",
+    re.IGNORECASE,
+)
+_SPOKEN_MARK = re.compile(r"[\[({]\s?(?:at|arroba|@)\s?[\])}]|\s(?:at|arroba)\s", re.IGNORECASE)
+_COM = re.compile(r"com(?:br)?\b", re.IGNORECASE)
+_GLUED = re.compile(rf"(?<!\w)(?P<own>[a-z0-9._]{{0,40}}?)(?:{_PROVIDERS})[ .]?\Z", re.IGNORECASE)
+_NAME_BEFORE = re.compile(r"(?:([a-z]{1,30}) )?(?:[0-9]{1,8} )?\Z", re.IGNORECASE)
+_NO_NAME = frozenset(
+    """is email mail id ids my its it at address adress to the on and this here are was as e or email_id your for of that
+    in yes sure ok okay a an with use from send via by hi hello please me you gmail account name""".split()
+)
+
+
+def mailboxes(reading: Reading) -> Iterator[Span]:
+    text = reading.text
+    at = text.find("@")
+    while at >= 0:
+        reading.budget.spend(_COST)
+        found = _around(text, at)
+        if found:
+            yield found
+        at = text.find("@", found.end if found else at + 1)
+    yield from _spoken(reading)
+
+
+def _around(text: str, at: int) -> Span | None:
+    """The address whose sign stands at `at`."""
+    domain = _DOMAIN.match(text, at + 1)
+    if domain is None or _FILE.match(domain[0]):
+        return None
+    start = _local_start(text, at)
+    if start == at or _OFFICE.fullmatch(text, start, domain.end()):
+        return None
+    return Span(start, domain.end(), KIND)
+
+
+def _local_start(text: str, at: int) -> int:
+    window = text[max(0, at - 64) : at]
+    quoted = _QUOTED_LOCAL.search(window)
+    if quoted:
+        return at - len(window) + quoted.start()
+    local = _LOCAL_BACKWARDS.match(window[::-1]) or _LOCAL_BACKWARDS_ANY.match(window[::-1])
+    return at - len(local[0][::-1].lstrip(_SIGNS)) if local else at
+
+
+def _spoken(reading: Reading) -> Iterator[Span]:
+    text = reading.text
+    if _SPOKEN_MARK.search(text):
+        yield from (Span(*found.span(), KIND) for found in _SPOKEN.finditer(text))
+    lowered = reading.cues.text
+    at = lowered.find("com")
+    while at >= 0:
+        reading.budget.spend(1)
+        found = _glued(lowered, at)
+        if found:
+            yield found
+        at = lowered.find("com", at + 3)
+
+
+def _glued(lowered: str, at: int) -> Span | None:
+    """An address whose signs were lost, by the provider's name before this "com"."""
+    ending = _COM.match(lowered, at)
+    provider = _GLUED.search(lowered, max(0, at - 60), at) if ending else None
+    if ending is None or provider is None:
+        return None
+    start = provider.start() if provider["own"] else _words_before(lowered, provider.start())
+    return None if start is None else Span(start, ending.end(), KIND)
+
+
+def _words_before(lowered: str, at: int) -> int | None:
+    """Where "john 123 " begins that stands before "gmailcom"."""
+    before = _NAME_BEFORE.search(lowered, max(0, at - 40), at)
+    if before is None or not before[0]:
+        return None
+    if before[1] and before[1] not in _NO_NAME:
+        return before.start()
+    start = before.end(1) + 1 if before[1] else before.start()
+    return start if start < at else None

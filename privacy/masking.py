@@ -1,0 +1,75 @@
+"""A text without what is personal in it, and where that was."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from privacy.applying import Masker, Pseudonyms
+from privacy.budget import Budget, Exhausted
+from privacy.detector import find, is_clean
+from privacy.json_text import is_document
+from privacy.kind import WHOLE
+from privacy.known import Known
+from privacy.policy import DEFAULT_POLICY, Policy
+from privacy.span import Span, united
+
+_NOBODY = Known()
+_PASSES = 2
+_SPAN_COST = 18  # units that it takes to put one placeholder
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """`text` as it may be stored; `spans` are what was personal, in characters of the original, in order."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+
+def mask(
+    text: str,
+    policy: Policy = DEFAULT_POLICY,
+    known: Collection[str] | Known = (),
+    *,
+    pseudonyms: Pseudonyms | None = None,
+) -> Masked:
+    """`text` with everything personal replaced as `policy` says.
+
+    `known` are names and handles to find besides; compile them once (`Known.compile`) where many texts share them.
+    `pseudonyms` is the subject's own mapping, kept from text to text; it holds keyed digests and is added to.
+    A text that cannot be read within its budget, or that stays personal, becomes one `<MASKED>`. Never raises for a text.
+    """
+    names = known if isinstance(known, Known) else Known.compile(known) if known else _NOBODY
+    if is_clean(text, names):
+        return Masked(text, ())
+    try:
+        return _masked(text, policy, names, {} if pseudonyms is None else pseudonyms)
+    except Exhausted:
+        return _wholly(text)
+
+
+def _masked(text: str, policy: Policy, names: Known, pseudonyms: Pseudonyms) -> Masked:
+    """Mask, look again, mask what still shows as well; what shows then is masked with the whole text."""
+    spans = find(text, names, policy, Budget(len(text)))
+    masker = Masker(policy, pseudonyms)
+    again: list[Span] = []
+    for _ in range(_PASSES):
+        if not spans:
+            return Masked(text, ())
+        budget = Budget(len(text))
+        budget.spend(len(spans) * _SPAN_COST)
+        applied = masker.apply(text, spans, again)
+        showing = find(applied.text, names, policy, budget)
+        if not showing:
+            return Masked(applied.text, applied.spans)
+        spans = united([*spans, *map(applied.back, showing)])
+        again = [span for span in spans if any(_overlap(span, applied.back(one)) for one in showing)]
+    return _wholly(text)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _wholly(text: str) -> Masked:
+    placeholder = f"<{WHOLE}>"
+    return Masked(f'"{placeholder}"' if is_document(text) else placeholder, (Span(0, len(text), WHOLE),))

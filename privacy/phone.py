@@ -1,0 +1,278 @@
+"""Phone numbers: in full with their country anywhere, in a national form by region, shape or cue.
+
+Numbers are judged by the metadata of phonenumbers (a number is valid when its digits fit a kind of line that exists),
+one candidate at a time, because the package's own matcher rescans the text once for each region.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
+
+from privacy.cue import fills
+from privacy.reading import Reading
+from privacy.span import Span
+from privacy.vocabulary import OTHER
+
+KIND = "PHONE_NUMBER"
+FEWEST, MOST = 7, 15  # digits
+_MOST_GROUPS = 8
+_GAP = re.compile(r" ?[-.–/]? ?|[ .\-]?\([ ]?|[ ]?\)[ .\-/]{0,2}|[ .\-]?\(0\)[ .\-]?|\)\(")
+_EXTENSION = re.compile(r"\s?(?:x|ext\.?|ramal|poste|anexo)\s?[0-9]{1,6}(?![0-9])", re.IGNORECASE)
+_DATE = re.compile(
+    r"(?<![0-9])(?:[0-3]?[0-9]([-./])[0-3]?[0-9]\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}([-./])[0-1]?[0-9]\2[0-3]?[0-9])(?![0-9])"
+)
+_QUAD = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+_LINK = re.compile(r"(?:wa\.me/|tel:|sms:|callto:|[?&]phone=)\+?\Z", re.IGNORECASE)
+_EPOCH_SECONDS = range(1_400_000_000, 2_200_000_000)
+_COST = 6
+
+# Lengths of groups and what parts them, for numbers that people write without their country and without a word of warning.
+_SHAPES = {
+    "3-3-4": ("US",),
+    "3.3.4": ("US",),
+    "3 3 4": ("US",),
+    "3 3-4": ("US",),
+    "1-3-3-4": ("US",),
+    "1 3 3 4": ("US",),
+    "1 3-3-4": ("US",),
+    "1.3.3.4": ("US",),
+    "2 5-4": ("BR",),
+    "2 4-4": ("BR",),
+    "2-5-4": ("BR",),
+    "2-4-4": ("BR",),
+    "2 1 4-4": ("BR",),
+    "2 5 4": ("BR",),
+    "3 2 2 2": ("ES",),
+    "3-2-2-2": ("ES",),
+    "2 3 2 2": ("ES",),
+    "5 5": ("IN",),
+    "5-5": ("IN",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A region's numbering: what a call from inside puts first, lines of people, lines of anybody, lengths."""
+
+    code: str
+    prefix: re.Pattern[str] | None
+    personal: re.Pattern[str]
+    every: re.Pattern[str]
+    lengths: tuple[int, ...]
+
+    def nationals(self, digits: str) -> Sequence[str]:
+        """The national numbers that `digits` may be: as they are, or behind the national prefix."""
+        prefix = self.prefix.match(digits) if self.prefix else None
+        if prefix is None or not prefix.end():
+            return (digits,)
+        rest = prefix[prefix.lastindex] if prefix.lastindex and prefix[prefix.lastindex] else digits[prefix.end() :]
+        return (digits, rest)
+
+    def personal_line(self, digits: str) -> bool:
+        return any(self.personal.fullmatch(national) for national in self.nationals(digits))
+
+
+@cache
+def _plan(region: str) -> _Plan | None:
+    data = PhoneMetadata.metadata_for_region(region, None)
+    if data is None:
+        return None
+    personal = _lines(data.fixed_line, data.mobile, data.personal_number, data.voip, data.pager)
+    every = _lines(data.fixed_line, data.mobile, data.general_desc)
+    prefix = data.national_prefix_for_parsing
+    lengths = tuple(data.general_desc.possible_length)
+    return _Plan(str(data.country_code), re.compile(prefix) if prefix else None, personal, every, lengths)
+
+
+def _lines(*descriptions: object) -> re.Pattern[str]:
+    patterns = (getattr(description, "national_number_pattern", None) for description in descriptions)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns if pattern and pattern != "NA") or r"(?!)")
+
+
+def is_region(region: str) -> bool:
+    """Whether `region` is an ISO 3166 code that has phone numbers."""
+    return _plan(region) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """Groups of digits that may be one number: `plus` where the country code is certain."""
+
+    groups: tuple[tuple[int, int], ...]
+    digits: str
+    start: int
+    plus: bool
+
+    @property
+    def end(self) -> int:
+        return self.groups[-1][1]
+
+
+def phones(reading: Reading) -> Iterator[Span]:
+    """Every phone number, extension included."""
+    index = 0
+    while index < len(reading.groups):
+        chain = _chain(reading, index)
+        found = _number(reading, chain) if sum(end - start for start, end in chain) >= FEWEST else None
+        if found is None:
+            index += len(chain) if len(chain) < _MOST_GROUPS else 1
+            continue
+        extension = _EXTENSION.match(reading.text, found.end)
+        yield Span(found.start, extension.end() if extension else _closed(reading.text, found), KIND)
+        while index < len(reading.groups) and reading.groups[index][0] < found.end:
+            index += 1
+
+
+def _closed(text: str, found: Span) -> int:
+    """A bracket that the number opened and left open belongs to it."""
+    return found.end + 1 if text[found.end : found.end + 1] == ")" and "(" in text[found.start : found.end] else found.end
+
+
+def _chain(reading: Reading, index: int) -> tuple[tuple[int, int], ...]:
+    """The groups from `index` on that nothing but a phone number's signs parts."""
+    groups, text = reading.groups, reading.text
+    last = index
+    while last + 1 < len(groups) and last - index + 1 < _MOST_GROUPS:
+        gap = groups[last + 1][0] - groups[last][1]
+        if gap > 5 or not _GAP.fullmatch(text, groups[last][1], groups[last + 1][0]):
+            break
+        last += 1
+    return tuple(groups[index : last + 1])
+
+
+def _number(reading: Reading, chain: tuple[tuple[int, int], ...]) -> Span | None:
+    text = reading.text
+    start = chain[0][0]
+    lead = text[max(0, start - 2) : start]
+    link = _LINK.search(text, max(0, start - 12), start) is not None
+    if lead.endswith("+") or lead in ("+(", "+ ") or link:
+        return _international(reading, chain, start - (lead.find("+") >= 0) * (len(lead) - lead.find("+")), sure=link)
+    if _bound(text, chain) and not _other_numbers(text, start, chain[-1][1]):
+        return _national(reading, chain, start)
+    return None
+
+
+def _bound(text: str, chain: tuple[tuple[int, int], ...]) -> bool:
+    """Whether no letter, sign or comma makes the chain a part of something longer."""
+    start, end = chain[0][0], chain[-1][1]
+    before, after = text[start - 1 : start], text[end : end + 2]
+    if before and (before in "_-/=.#$€£¥,'" or (before.isalpha() and before.isascii())):
+        return before in "-/.=" and not text[start - 2 : start - 1].isalnum() or _glued_words(text, start)
+    if after[:1] in ("_", "%", "€", "$", "£", "°") or (after[:1].isalpha() and after[:1].isascii() and after[:1] not in "xX"):
+        return False
+    return not (after[:1] in ",.:" and after[1:].isdigit())
+
+
+_GLUED = re.compile(r"(?:\bis|\bat|tel|phone|fone|cel|call|zap|whatsapp|mobile)[.:]?\Z", re.IGNORECASE)
+
+
+def _glued_words(text: str, start: int) -> bool:
+    return _GLUED.search(text, max(0, start - 10), start) is not None
+
+
+def _other_numbers(text: str, start: int, end: int) -> bool:
+    return _DATE.search(text, start, end) is not None or _QUAD.fullmatch(text, start, end) is not None
+
+
+def _international(reading: Reading, chain: tuple[tuple[int, int], ...], start: int, *, sure: bool) -> Span | None:
+    """The longest run of the groups that is a number with its country; a shorter one where the next number follows."""
+    for count in range(len(chain), 0, -1):
+        digits = "".join(reading.text[a:b] for a, b in chain[:count])
+        if not FEWEST < len(digits) <= MOST:
+            continue
+        reading.budget.spend(_COST)
+        if _has_country(digits, parted=count > 1 or sure):
+            return Span(start, chain[count - 1][1], KIND)
+    return None
+
+
+def _has_country(digits: str, *, parted: bool) -> bool:
+    for length in (1, 2, 3):
+        regions = COUNTRY_CODE_TO_REGION_CODE.get(int(digits[:length]))
+        if regions and digits[0] != "0":
+            nationals = (digits[length:], digits[length:].removeprefix("0"))
+            plans = [plan for plan in map(_plan, regions) if plan]
+            if any(plan.every.fullmatch(national) for plan in plans for national in nationals):
+                return True
+            return parted and any(len(national) in plan.lengths for plan in plans for national in nationals)
+    return False
+
+
+def _national(reading: Reading, chain: tuple[tuple[int, int], ...], start: int) -> Span | None:
+    digits = "".join(reading.text[a:b] for a, b in chain)
+    if reading.known.is_number(digits):
+        return Span(_opened(reading.text, start), chain[-1][1], KIND)
+    before = reading.cues.before(start)
+    family = before[0] if before else ""
+    if family in ("phone", "call") and before:
+        return _announced(reading, chain, strong=family == "phone" and fills(before[1]))
+    if family in OTHER or len(digits) > MOST or not _shaped(reading, chain, digits, start):
+        return _announced(reading, chain, strong=False) if reading.cues.after(chain[-1][1]) == "phone" else None
+    return Span(_opened(reading.text, start), chain[-1][1], KIND)
+
+
+def _opened(text: str, start: int) -> int:
+    return start - 1 if text[start - 1 : start] == "(" else start
+
+
+def _announced(reading: Reading, chain: tuple[tuple[int, int], ...], *, strong: bool) -> Span | None:
+    """A number behind a word such as "phone": any that could be dialled, where the word is strong; else a valid one."""
+    text = reading.text
+    for count in range(len(chain), 0, -1):
+        digits = "".join(text[a:b] for a, b in chain[:count])
+        if not FEWEST <= len(digits) <= MOST or len(set(digits)) == 1:
+            continue
+        reading.budget.spend(_COST)
+        if _institution(reading, digits):
+            return None
+        if strong or _valid(reading, digits) or _shaped(reading, chain[:count], digits, chain[0][0]):
+            return Span(_opened(text, chain[0][0]), chain[count - 1][1], KIND)
+    return None
+
+
+def _valid(reading: Reading, digits: str) -> bool:
+    plans = (_plan(region) for region in reading.regions)
+    return int(digits) not in _EPOCH_SECONDS and any(plan.personal_line(digits) for plan in plans if plan)
+
+
+def _institution(reading: Reading, digits: str) -> bool:
+    """A free or shared-cost line belongs to no person."""
+    plans = [plan for plan in map(_plan, reading.regions) if plan]
+    if any(plan.personal_line(digits) for plan in plans):
+        return False
+    return digits.startswith(("0800", "0300", "800", "1800")) and len(digits) >= 10  # noqa: PLR2004
+
+
+def _shaped(reading: Reading, chain: tuple[tuple[int, int], ...], digits: str, start: int) -> bool:
+    """Whether the groups are written the way a region writes its numbers, and the number exists there."""
+    if not FEWEST < len(digits) <= MOST or len(chain) == 1:
+        return False
+    shape = _shape(reading.text, chain)
+    bracketed = reading.text[start - 1 : start] == "("
+    regions = _SHAPES.get(shape, ())
+    if not bracketed and digits[0] == "0" and _zero_led(shape):
+        regions = reading.regions
+    elif bracketed and ")" in reading.text[start : chain[1][0]]:
+        regions = reading.regions
+    else:
+        regions = tuple(region for region in regions if region in reading.regions)
+    reading.budget.spend(_COST * min(len(regions), 3))
+    return any(plan.personal_line(digits) for plan in map(_plan, regions) if plan)
+
+
+def _zero_led(shape: str) -> bool:
+    """A trunk prefix, and groups of two digits or more parted by one kind of sign."""
+    lengths = [int(length) for length in re.findall("[0-9]+", shape)]
+    signs = set(re.sub("[0-9]", "", shape))
+    return min(lengths) > 1 and lengths[0] < 6 and (len(signs) == 1 or signs == {" ", "-"} or signs == {"/", " "})  # noqa: PLR2004
+
+
+def _shape(text: str, chain: tuple[tuple[int, int], ...]) -> str:
+    parts = [str(chain[0][1] - chain[0][0])]
+    for (_, end), (start, stop) in zip(chain, chain[1:], strict=False):
+        gap = text[end:start].strip("() ") or " "
+        parts += [gap[0], str(stop - start)]
+    return "".join(parts)

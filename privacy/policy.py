@@ -1,0 +1,32 @@
+"""A space's rules of masking: what happens to each kind, and whose phone numbers count without their country."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+DEFAULT_REGIONS = ("US", "GB", "BR", "PT", "ES", "FR", "DE", "IT", "JP", "IN", "MX", "TR", "PL", "NL", "CN", "PH", "AU")
+
+
+class Operator(StrEnum):
+    REPLACE = "replace"  # <EMAIL_ADDRESS>
+    MASK = "mask"  # all but the last four characters become *
+    HASH = "hash"  # <EMAIL_ADDRESS:…>, keyed: equal values stay equal
+    PSEUDONYM = "pseudonym"  # <PERSON_1>, the same within a subject
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A kind that `operators` does not name is replaced. `key` is for `hash` and `pseudonym`: secret, of the space."""
+
+    version: int = 0
+    operators: Mapping[str, Operator] = field(default_factory=lambda: MappingProxyType({}))
+    regions: tuple[str, ...] = DEFAULT_REGIONS
+    key: bytes = field(default=b"", repr=False)
+
+    def operator(self, kind: str) -> Operator:
+        return self.operators.get(kind, Operator.REPLACE)
+
+
+DEFAULT_POLICY = Policy()

@@ -1,0 +1,52 @@
+"""One view of a text while the detectors read it: what several of them need is found once, when first asked for."""
+
+import re
+from functools import cached_property
+
+from privacy.budget import Budget
+from privacy.cue import Cues, cues
+from privacy.known import Known
+from privacy.vocabulary import OTHER
+
+_GROUP = re.compile("[0-9]+")
+_ALPHANUMERIC = re.compile(r"[^\W_]")
+
+
+class Reading:
+    """`text` is folded; `regions` are the ISO codes whose phone numbers count without their country code."""
+
+    def __init__(self, text: str, budget: Budget, regions: tuple[str, ...], known: Known) -> None:
+        self.text = text
+        self.budget = budget
+        self.regions = regions
+        self.known = known
+
+    @cached_property
+    def groups(self) -> list[tuple[int, int]]:
+        """Every run of digits, `[start, end)`."""
+        found = [group.span() for group in _GROUP.finditer(self.text)]
+        self.budget.spend(len(found) // 4)
+        return found
+
+    @cached_property
+    def cues(self) -> Cues:
+        return cues(self.text)
+
+    def alone(self, start: int, end: int) -> bool:
+        """Whether the text is nothing but this value: an answer, or a field of a record."""
+        edge = end + 3  # most often something follows at once
+        if _ALPHANUMERIC.search(self.text, end, edge) or (start and self.text[start - 1].isalnum()):
+            return False
+        return _ALPHANUMERIC.search(self.text, edge) is None and _ALPHANUMERIC.search(self.text, 0, start) is None
+
+    def beside(self, start: int, end: int, families: frozenset[str]) -> bool:
+        """Whether a cue of one of `families` speaks of this value, before it or right behind it."""
+        before = self.cues.before(start)
+        if before and before[0] in families:
+            return True
+        return self.cues.after(end) in families and (before is None or before[0] not in OTHER)
+
+    def elsewhere(self, start: int) -> bool:
+        """Whether the nearest cue speaks of something that belongs to nobody."""
+        before = self.cues.before(start)
+        return before is not None and before[0] in OTHER

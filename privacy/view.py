@@ -1,0 +1,156 @@
+"""How a text reads to a detector: look-alike characters folded, one level of escapes decoded, each with a way back.
+
+Detectors know ASCII digits, dots, dashes and spaces only. A view has those, and says which characters of the original
+each of its own came from, so that what is masked is always the original.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import unescape
+
+_LONGEST_EXPANSION = 4  # one character that folds to more is no digit and no letter, and would only swell the text
+_IDEOGRAPHIC_STOP = re.compile(r"(?<=[A-Za-z0-9])[。｡](?=[A-Za-z0-9])")  # a dot inside an address, else a full stop
+_ESCAPE = re.compile(
+    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
+    r"|\\+(?:u(?P<unicode>[0-9A-Fa-f]{4})|(?P<control>[nrtbf]))"
+    r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
+)
+_ESCAPE_MARKS = re.compile(r"[%\\&]")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`starts[i]` and `ends[i]` bound the characters of the original behind `text[i]`; None: they are the same."""
+
+    text: str
+    starts: Sequence[int] | None = None
+    ends: Sequence[int] | None = None
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """The stretch of the original behind `text[start:end]`, which is not empty."""
+        if self.starts is None or self.ends is None:
+            return start, end
+        return self.starts[start], self.ends[end - 1]
+
+
+def views(text: str) -> list[View]:
+    """The folded view, and where the text holds escapes a second one that has them decoded."""
+    folded = View(text) if text.isascii() else _fold(text)
+    if _ESCAPE_MARKS.search(folded.text) is None:
+        return [folded]
+    decoded = _decode(folded)
+    return [folded] if decoded is None else [folded, decoded]
+
+
+def fold(text: str) -> str:
+    """`text` as the folded view has it, where no way back is needed."""
+    return text if text.isascii() else "".join(map(_FOLDS.__getitem__, text))
+
+
+class _Folds(dict[str, str]):
+    """Character to what stands for it; filled as characters are met."""
+
+    def __missing__(self, character: str) -> str:
+        self[character] = folded = _folded(character)
+        return folded
+
+
+def _folded(character: str) -> str:
+    if character.isascii():
+        return character
+    category = unicodedata.category(character)
+    if category == "Cf" or _combines(ord(character)):
+        return ""
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category in ("Zs", "Zl", "Zp"):
+        return " " if category == "Zs" else "\n"
+    if category == "Pd" or character in "−⁃":
+        return "-"
+    compatible = unicodedata.normalize("NFKC", character)
+    return compatible if len(compatible) <= _LONGEST_EXPANSION else character
+
+
+def _combines(code: int) -> bool:
+    """Accents that stand alone after their letter, variation selectors, and fillers that show nothing."""
+    return 0x300 <= code <= 0x36F or 0xFE00 <= code <= 0xFE0F or code in (0x115F, 0x1160, 0x3164, 0xFFA0)
+
+
+_FOLDS = _Folds()
+
+
+def _fold(text: str) -> View:
+    text = _IDEOGRAPHIC_STOP.sub(".", text)
+    pieces = list(map(_FOLDS.__getitem__, text))
+    joined = "".join(pieces)
+    lengths = list(map(len, pieces))
+    if min(lengths) == 1 == max(lengths):
+        return View(joined)
+    starts = [at for at, length in enumerate(lengths) for _ in range(length)]
+    return View(joined, starts, _ends(text, starts))
+
+
+def _ends(text: str, starts: list[int]) -> list[int]:
+    """A letter ends behind the accents that follow it, or masking would leave them hanging."""
+    ends = [start + 1 for start in starts]
+    for at, end in enumerate(ends):
+        while end < len(text) and _combines(ord(text[end])):
+            end += 1
+        ends[at] = end
+    return ends
+
+
+def _decode(view: View) -> View | None:
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    done = 0
+    for escape in _ESCAPE.finditer(view.text):
+        decoded = _decoded(escape)
+        if decoded is None:
+            continue
+        _copy(view, done, escape.start(), pieces, starts, ends)
+        _place(view, escape, decoded, pieces, starts, ends)
+        done = escape.end()
+    if done == 0:
+        return None
+    _copy(view, done, len(view.text), pieces, starts, ends)
+    return View("".join(pieces), starts, ends)
+
+
+def _copy(view: View, start: int, end: int, pieces: list[str], starts: list[int], ends: list[int]) -> None:
+    pieces.append(view.text[start:end])
+    starts.extend(range(start, end) if view.starts is None else view.starts[start:end])
+    ends.extend(range(start + 1, end + 1) if view.ends is None else view.ends[start:end])
+
+
+def _place(
+    view: View, escape: re.Match[str], decoded: str, pieces: list[str], starts: list[int], ends: list[int]
+) -> None:
+    pieces.append(decoded)
+    if escape["percent"] and len(decoded) * 3 == len(escape[0]):  # one character for each %XX: bound them one by one
+        for at in range(escape.start(), escape.end(), 3):
+            start, end = view.origin(at, at + 3)
+            starts.append(start)
+            ends.append(end)
+        return
+    start, end = view.origin(*escape.span())
+    starts.extend([start] * len(decoded))
+    ends.extend([end] * len(decoded))
+
+
+def _decoded(escape: re.Match[str]) -> str | None:
+    """What an escape stands for, folded; None where it stands for nothing."""
+    if escape["percent"]:
+        decoded = bytes.fromhex(escape["percent"].replace("%", "")).decode("utf-8", "replace")
+    elif escape["unicode"]:
+        decoded = chr(int(escape["unicode"], 16))
+    elif escape["control"]:
+        return "\n"
+    else:
+        decoded = unescape(escape["entity"])
+        if decoded == escape["entity"]:
+            return None
+    return fold(decoded)
