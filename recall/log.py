@@ -1,10 +1,12 @@
 """Opening one person's log: the lines that are live now, decrypted, in memory only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from gateways.key_store import KeyGone
 from jobs.resources import Resources
+from memory.budget import ranked
 from memory.observation import Line
 from models import log as logs
 from models import observation
@@ -42,3 +44,15 @@ async def lines(resources: Resources, space: int, subject: UUID | None, agent: s
     except KeyGone:  # erased since the read
         return _NO_LOG
     return Opened(tuple(open_line(row, key) for row in rows), log.generation, log)
+
+
+def within(opened: Sequence[Line], budget: int) -> list[Line]:
+    """The lines whose texts together are at most `budget` tokens, in their order: high priority and recent ones stay."""
+    replaced = {line.supersedes for line in opened if line.supersedes is not None}
+    kept: set[int] = set()
+    left = budget
+    for line in ranked(opened, budget, lambda line: line.tokens, replaced):
+        if line.tokens <= left:
+            left -= line.tokens
+            kept.add(line.id)
+    return [line for line in opened if line.id in kept]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import func
+from sqlalchemy import func, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col, select
 
@@ -11,6 +11,16 @@ from jobs.resources import Resources
 from models import log as logs
 from models import observation
 from models.observation import Generation, Observation
+
+# A correction goes on correcting: it points at the copy of the line, or, where it was made after a rewrite, at the copy
+# of the line that the rewritten one came from.
+_POINT_AT_COPIES = text("""
+UPDATE observations AS correction SET supersedes = copy.id
+FROM observations AS copy, observations AS corrected
+WHERE correction.log_id = :log AND correction.generation = :generation AND corrected.id = correction.supersedes
+  AND copy.log_id = :log AND copy.generation = :generation
+  AND copy.sources IN (ARRAY[corrected.id], corrected.sources)
+""")
 
 
 class NoSuchGeneration(Exception):
@@ -39,6 +49,7 @@ async def restore(
         since = await _observed_since(tx, log.id, generation)
         await observation.begin_generation(tx, log, "restore")
         await observation.append(tx, [observation.carried(row, log.generation) for row in (*old, *since)])
+        await tx.execute(_POINT_AT_COPIES, {"log": log.id, "generation": log.generation})
         log.live_tokens = await observation.live_tokens(tx, log.id, log.generation)
         log.failed_reflection = None
         return log.generation

@@ -1,0 +1,30 @@
+"""`python -m api`: serves until it is told to stop, and then until what is in flight has been answered."""
+
+import uvicorn
+
+from api.app import create_app
+from config.logging import configure
+from config.settings import load_or_exit
+
+_GRACE = 20  # seconds that requests in flight may take once the process was told to stop
+
+
+def main() -> None:
+    settings = load_or_exit()
+    configure(settings.logs, "api")
+    uvicorn.run(
+        create_app(settings),
+        host=settings.http.host,
+        port=settings.http.port,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        access_log=False,  # a path may hold an id
+        server_header=False,
+        log_config=None,
+        timeout_graceful_shutdown=_GRACE,
+    )
+
+
+if __name__ == "__main__":
+    main()

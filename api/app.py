@@ -1,0 +1,79 @@
+"""The API as an application: what it holds open while it runs, and its routes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+
+from api import context, coverage, health, observations, quarantine, turns
+from api.auth import Doorman
+from api.bell import CountingBell, listening
+from api.desk import Desk
+from api.document import Documented
+from api.meters import Meters, Reader
+from api.problems import answer_router
+from api.readiness import Readiness
+from config.settings import Settings
+from intake.accept import Intake
+from intake.batcher import Batcher
+from intake.identity import People
+from intake.messages import Limits
+from jobs.resources import Resources, opened, rhythm
+from privacy.masking import DEFAULT_POLICY, Policy
+
+_ROUTERS = (turns.router, observations.router, coverage.router, context.router, quarantine.router, health.router)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application. Nothing is opened before its lifespan begins."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            resources = await stack.enter_async_context(opened(settings))
+            bell = listening(settings.stores.redis_url.get_secret_value())
+            stack.push_async_callback(bell.close)
+            tasks = await stack.enter_async_context(asyncio.TaskGroup())  # left first: what runs may still commit
+            app.state.desk = _desk(resources, bell, tasks)
+            yield
+
+    app = Documented(
+        title="Afterturn",
+        version=version("afterturn"),
+        lifespan=lifespan,
+        docs_url=None,  # the pages would fetch their scripts from a CDN
+        redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},  # it quotes bodies
+    )
+    app.add_exception_handler(HTTPException, answer_router)
+    for router in _ROUTERS:
+        app.include_router(router)
+    return app
+
+
+def _desk(resources: Resources, bell: CountingBell, tasks: asyncio.TaskGroup) -> Desk:
+    settings, database = resources.settings, resources.database
+    pace, meters = rhythm(settings), Meters()
+    people = People(database, resources.keys)
+    on = settings.memory.observational_memory
+    batcher = Batcher(database, bell, pace, tasks)
+    return Desk(
+        resources=resources,
+        limits=Limits(settings.http.max_body, settings.http.max_turns, settings.http.max_turn),
+        doorman=Doorman(database),
+        people=people,
+        intake=Intake(people, resources.keys, batcher, _policy(settings), pace, on),
+        meters=meters,
+        reader=Reader(database, meters),
+        readiness=Readiness(resources, bell),
+        bell=bell,
+        tasks=tasks,
+    )
+
+
+def _policy(settings: Settings) -> Policy:
+    regions = settings.privacy.phone_regions
+    return Policy(DEFAULT_POLICY.version, DEFAULT_POLICY.operators, regions) if regions else DEFAULT_POLICY

@@ -1,0 +1,57 @@
+"""What the endpoints work with: made once per process, handed to each."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from api.auth import Caller, Doorman
+from api.bell import CountingBell
+from api.meters import Meters, Reader
+from api.readiness import Readiness
+from intake.accept import Intake
+from intake.identity import Identity, People
+from intake.messages import Limits
+from jobs.resources import Resources
+from models.work import Added
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """`bell` rings in `tasks`, beside the requests: none waits for Redis."""
+
+    resources: Resources
+    limits: Limits
+    doorman: Doorman
+    people: People
+    intake: Intake
+    meters: Meters
+    reader: Reader
+    readiness: Readiness
+    bell: CountingBell
+    tasks: asyncio.TaskGroup
+
+    async def whose(self, caller: Caller) -> Identity:
+        """Whose memory a request reads. Nobody is made by a read."""
+        self.meters.count_ignored(caller.claim.ignored)
+        return await self.people.find(caller.credential, caller.claim)
+
+    def ring(self, added: Iterable[Added]) -> None:
+        """Wakes the workers up, after the commit."""
+        self.tasks.create_task(self.bell.ring(added))
+
+
+async def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+async def _caller(request: Request) -> Caller:
+    caller: Caller = request.scope["afterturn.caller"]  # put there by the door
+    return caller
+
+
+AtDesk = Annotated[Desk, Depends(_desk)]
+Calling = Annotated[Caller, Depends(_caller)]

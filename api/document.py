@@ -1,0 +1,91 @@
+"""The OpenAPI document: what each route takes, answers and refuses. Tests are generated from it, so it must be true."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from intake.identity import HEADERS
+from models.api_key import Scope
+
+_REFUSALS = {
+    400: "The body is not JSON",
+    401: "No API key, or none that lives",
+    403: "The API key lacks the scope, which is named",
+    404: "There is no such thing here",
+    405: "This path does not take that method",
+    409: "The state of what is asked for does not allow it",
+    413: "Past a limit, which is named; nothing was kept",
+    415: "The body is not application/json",
+    422: "The request does not have the shape that is taken",
+    500: "Something broke on our side",
+    503: "A store does not answer: try again",
+}
+_OF_A_BODY = (400, 413, 415, 422)
+_OF_EVERY_ROUTE = (401, 403, 500, 503)
+
+_PROBLEM = {
+    "type": "object",
+    "description": "RFC 9457. It never repeats what the request said.",
+    "required": ["type", "title", "status", "code", "instance"],
+    "properties": {
+        "type": {"type": "string", "format": "uri"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "description": "Never changes: what programs go by."},
+        "instance": {"type": "string", "format": "uri", "description": "Names this refusal, also in our logs."},
+        "scope": {"type": "string", "description": "The scope that is missing (403)."},
+        "limit": {"type": "string", "description": "The limit that was passed (413)."},
+        "maximum": {"type": "integer", "description": "Its value (413)."},
+        "errors": {
+            "type": "array",
+            "description": "Where the request is wrong, and what is taken there (422).",
+            "items": {
+                "type": "object",
+                "required": ["path", "why"],
+                "properties": {"path": {"type": "string"}, "why": {"type": "string"}},
+            },
+        },
+    },
+}
+
+_BEARER = {"type": "http", "scheme": "bearer", "description": "The secret of an API key: at_…"}
+
+
+class Documented(FastAPI):
+    """A FastAPI application whose document knows problems and keys."""
+
+    def openapi(self) -> dict[str, Any]:
+        known = self.openapi_schema
+        document = super().openapi()
+        if document is not known:
+            components = document.setdefault("components", {})
+            components.setdefault("schemas", {})["Problem"] = _PROBLEM
+            components["securitySchemes"] = {"bearer": _BEARER}
+        return document
+
+
+def opens(scope: Scope, *statuses: int, body: bool = True, of_a_person: bool = True) -> dict[str, Any]:
+    """What a route's decorator takes besides its path: the scope that it needs, and the refusals that it can answer."""
+    known = {*_OF_EVERY_ROUTE, *(_OF_A_BODY if body else ()), *((404, 422) if of_a_person else ()), *statuses}
+    return {
+        "openapi_extra": {
+            "security": [{"bearer": [str(scope)]}],
+            "parameters": [_identity(name) for name in HEADERS] if of_a_person else [],
+        },
+        "responses": {status: _refusal(status) for status in sorted(known)},
+    }
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"description": _REFUSALS[status], "content": {"application/problem+json": {"schema": schema}}}
+
+
+def _identity(header: str) -> dict[str, Any]:
+    return {
+        "name": header,
+        "in": "header",
+        "required": False,
+        "schema": {"type": "string", "maxLength": 512},
+        "description": "Counts only for a key that may impersonate; from any other it is ignored, and the answer says so.",
+    }

@@ -1,0 +1,50 @@
+"""The way in, the same for every route: who calls, may they, how much do they bring; and every error becomes a problem."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api import bodies, problems
+from api.desk import Desk
+from models.api_key import Scope
+
+
+class Door(APIRoute):
+    """A route whose scope is the one that its OpenAPI document names. The key is checked before the body is read."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        serve = super().get_route_handler()
+        scope = _scope(self.openapi_extra)
+        takes_body = self.body_field is not None
+
+        async def enter(request: Request) -> Response:
+            desk: Desk = request.app.state.desk
+            try:
+                if scope is not None:
+                    request.scope["afterturn.caller"] = await desk.doorman.admit(request.headers, scope)
+                if takes_body:
+                    request = ReadRequest(request, *await bodies.read_json(request, desk.limits.body_bytes))
+                return await serve(request)
+            except Exception as error:  # noqa: BLE001 - the one table of errors says what each becomes
+                return problems.answer(error)
+
+        return enter
+
+
+class ReadRequest(Request):
+    """A request whose body has been read."""
+
+    def __init__(self, request: Request, body: bytes, said: Any) -> None:
+        super().__init__(request.scope, request.receive)
+        self._body, self._said = body, said
+
+    async def json(self) -> Any:
+        return self._said
+
+
+def _scope(extra: dict[str, Any] | None) -> Scope | None:
+    named = (extra or {}).get("security")
+    return Scope(named[0]["bearer"][0]) if named else None

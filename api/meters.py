@@ -1,0 +1,108 @@
+"""What the process counts, and what it reads from the database when it is scraped. Labels never hold ids or texts."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from jobs.letters import OBSERVE
+from models.backlog import depths
+from models.database import Database, driver
+from models.model_usage import ModelUsage
+from models.quarantine import Quarantined
+from models.work import Work
+
+_FRESH = 2.0  # seconds that a reading serves: whoever scrapes more often costs the database nothing
+_SETTLED = timedelta(seconds=2)  # usage rows younger than this may still have neighbours that commit later
+
+
+class Meters:
+    """Counters that requests move, and gauges that a reading sets; one registry per application."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._turns = self._counter("turns", "Turns that came in, by what became of them.", "outcome")
+        self._ignored = self._counter(
+            "identity_headers_ignored", "Identity headers without the right to them.", "header"
+        )
+        self.missed_bells = self._gauge("bells_not_rung", "Wake-ups of this process that Redis did not hear.")
+        self.depth = self._gauge("queue_depth", "Unfinished work.", "queue_class", "state")
+        self.age = self._gauge("queue_oldest_seconds", "How long the oldest of it has waited.", "queue_class", "state")
+        self.due = self._gauge("logs_due", "Logs whose observation is due and not begun.")
+        self.lag = self._gauge("observation_lag_seconds", "How long the first of them has been due.")
+        self.quarantined = self._gauge("turns_quarantined", "Turns that are set aside now.")
+        self.calls = self._counter("model_calls", "Model calls since the first reading.", "job", "outcome")
+        self.tokens = self._counter("model_tokens", "Their tokens; cached ones are a part of input.", "job", "kind")
+
+    def count_turns(self, accepted: int, duplicates: int) -> None:
+        self._turns.labels("accepted").inc(accepted)
+        self._turns.labels("duplicate").inc(duplicates)
+
+    def count_ignored(self, headers: Iterable[str]) -> None:
+        for header in headers:
+            self._ignored.labels(header).inc()
+
+    def written(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+    def _counter(self, name: str, says: str, *labels: str) -> Counter:
+        return Counter(f"afterturn_{name}", says, labels, registry=self.registry)
+
+    def _gauge(self, name: str, says: str, *labels: str) -> Gauge:
+        return Gauge(f"afterturn_{name}", says, labels, registry=self.registry)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the deployment's state into meters, at most every two seconds."""
+
+    database: Database
+    meters: Meters
+    _usage_through: int | None = None
+    _fresh_until: float = 0.0
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def read(self) -> None:
+        async with self._reading:
+            if time.monotonic() < self._fresh_until:
+                return
+            async with self.database.begin_everywhere() as tx:
+                await self._read_queue(tx)
+                await self._read_usage(tx)
+            self._fresh_until = time.monotonic() + _FRESH
+
+    async def _read_queue(self, tx: AsyncSession) -> None:
+        meters = self.meters
+        meters.depth.clear()
+        meters.age.clear()
+        for depth in await depths(await driver(tx)):
+            meters.depth.labels(depth.queue_class, depth.state).set(depth.rows)
+            meters.age.labels(depth.queue_class, depth.state).set(depth.oldest.total_seconds())
+        late = func.coalesce(func.extract("epoch", func.now() - func.min(col(Work.run_at))), 0)
+        ripe = (col(Work.kind) == OBSERVE, col(Work.state) == "ready", col(Work.run_at) <= func.now())
+        count, lag = (await tx.execute(select(func.count(), late).where(*ripe))).one()
+        meters.due.set(count)
+        meters.lag.set(lag)
+        held = select(func.count()).select_from(Quarantined).where(col(Quarantined.released_at).is_(None))
+        meters.quarantined.set((await tx.execute(held)).scalar_one())
+
+    async def _read_usage(self, tx: AsyncSession) -> None:
+        usage = ModelUsage
+        if self._usage_through is None:  # calls count from the first reading on
+            highest = select(func.coalesce(func.max(col(usage.id)), 0))
+            self._usage_through = int((await tx.execute(highest)).scalar_one())
+        sums = (func.sum(col(part)) for part in (usage.input_tokens, usage.cached_tokens, usage.output_tokens))
+        new = (col(usage.id) > self._usage_through, col(usage.created_at) < func.now() - _SETTLED)
+        query = select(col(usage.job), col(usage.outcome), func.max(col(usage.id)), func.count(), *sums).where(*new)
+        for job, outcome, newest, calls, *spent in await tx.execute(query.group_by(usage.job, usage.outcome)):
+            self._usage_through = max(self._usage_through, newest)
+            self.meters.calls.labels(job, outcome).inc(calls)
+            for kind, tokens in zip(("input", "cached", "output"), spent, strict=True):
+                self.meters.tokens.labels(job, kind).inc(tokens)

@@ -1,0 +1,146 @@
+"""Refusals as RFC 9457 problem documents, and the one table that says which error becomes which.
+
+A problem names codes, paths, limits and scopes, and never a word of what the request said: not in `instance` either,
+since a path can hold anything.
+"""
+
+from collections.abc import Callable, Mapping
+from json import dumps
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import structlog
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from api.paths import errors_of
+from gateways.key_store import KeyGone
+from intake.batcher import OtherAgent, OwnerGone
+from intake.identity import InvalidHandle
+from intake.refusals import InvalidMessage, TooLarge
+from recall.context import AgentDiffers
+from recall.quarantine import NotQuarantined, ReleasedAlready
+from recall.restore import LiveAlready, NoSuchGeneration
+
+MEDIA_TYPE = "application/problem+json"
+
+_log = structlog.get_logger()
+
+
+class Problem(Exception):
+    """One refusal: its HTTP status, a code that never changes, a title for people, and named extensions."""
+
+    def __init__(
+        self, status: int, code: str, title: str, *, headers: Mapping[str, str] | None = None, **extensions: object
+    ) -> None:
+        super().__init__(code)
+        self.status, self.code, self.title = status, code, title
+        self.headers, self.extensions = headers, extensions
+
+
+def not_found() -> Problem:
+    """The same whether it does not exist or is somebody else's."""
+    return Problem(404, "not_found", "There is no such thing here")
+
+
+def invalid(*errors: tuple[str, str]) -> Problem:
+    """Each error is a path into the request, and what is taken there."""
+    listed = [{"path": path, "why": why} for path, why in errors]
+    return Problem(422, "invalid", "The request does not have the shape that is taken", errors=listed)
+
+
+def too_large(limit: str, maximum: int) -> Problem:
+    """Past a limit; nothing of the request was kept."""
+    return Problem(413, "too_large", "The request is larger than is taken", limit=limit, maximum=maximum)
+
+
+def unavailable() -> Problem:
+    """A store does not answer."""
+    return Problem(503, "unavailable", "A store does not answer: try again", headers={"Retry-After": "1"})
+
+
+def answer(error: Exception) -> Response:
+    """The response to an error, whichever it is. What the table does not know is a fault of ours, and logged."""
+    problem = _problem(error)
+    instance = f"urn:uuid:{uuid4()}"
+    if problem.status >= 500:
+        _log.error("request_failed", code=problem.code, instance=instance, exc_info=error)
+    document = {
+        "type": f"urn:afterturn:problem:{problem.code}",
+        "title": problem.title,
+        "status": problem.status,
+        "code": problem.code,
+        "instance": instance,
+        **problem.extensions,
+    }
+    return Response(dumps(document), problem.status, dict(problem.headers or {}), MEDIA_TYPE)
+
+
+async def answer_router(_: Request, error: Exception) -> Response:
+    """For what no route takes: the router's own 404 and 405."""
+    return answer(error)
+
+
+def _problem(error: Exception) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    for kind in type(error).__mro__:
+        if kind in _TABLE:
+            return _TABLE[kind](error)
+    return _broken()
+
+
+def _of_router(error: HTTPException) -> Problem:
+    if error.status_code == 405:
+        return Problem(405, "method_not_allowed", "This path does not take that method", headers=error.headers)
+    if error.status_code == 404:
+        return not_found()
+    return Problem(error.status_code, "refused", "The request is not taken", headers=error.headers)
+
+
+def _of_store(error: Exception) -> Problem:
+    """A connection that is lost comes back; whatever else a store says is a fault of ours."""
+    if isinstance(error, DBAPIError):  # SQLAlchemy's, around the driver's
+        lost = error.connection_invalidated or isinstance(getattr(error.orig, "__cause__", None), _LOST)
+    else:
+        lost = not isinstance(error, ValueError)  # asyncpg's complaint about an argument is one too
+    return unavailable() if lost else _broken()
+
+
+def _broken() -> Problem:
+    return Problem(500, "internal", "Something broke on our side")
+
+
+def _conflict(code: str, title: str) -> Callable[[Any], Problem]:
+    return lambda _: Problem(409, code, title)
+
+
+_LOST = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+)
+
+_TABLE: Mapping[type, Callable[[Any], Problem]] = {
+    HTTPException: _of_router,
+    RequestValidationError: lambda error: invalid(*errors_of(error)),
+    ClientDisconnect: lambda _: Problem(400, "incomplete", "The request's body did not arrive whole"),
+    InvalidHandle: lambda error: invalid((error.where, error.why)),
+    InvalidMessage: lambda error: invalid((error.path, error.why)),
+    TooLarge: lambda error: too_large(error.limit_name, error.limit),
+    OtherAgent: lambda _: not_found(),
+    AgentDiffers: lambda _: not_found(),
+    OwnerGone: _conflict("subject_erased", "Whose memory this is was erased"),
+    KeyGone: _conflict("subject_erased", "Whose memory this is was erased"),
+    NoSuchGeneration: lambda _: not_found(),
+    LiveAlready: _conflict("generation_is_live", "That generation is the live one"),
+    NotQuarantined: lambda _: not_found(),
+    ReleasedAlready: _conflict("already_released", "That turn was sent back before"),
+    **dict.fromkeys((DBAPIError, *_LOST), _of_store),
+}

@@ -1,0 +1,68 @@
+"""What requests and answers are made of, as far as several routes share it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from intake.identity import Identity
+from intake.kept_text import storable
+from models.subject import opaque
+
+
+def _cleaned(value: Any) -> Any:
+    # The same at write and read, so that what was written under an odd id is found under it again.
+    return storable(value) if isinstance(value, str) else value
+
+
+AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=128)]
+AnyId = Annotated[str, BeforeValidator(_cleaned), StringConstraints(min_length=1, max_length=512)]
+AnyText = Annotated[str, BeforeValidator(_cleaned), StringConstraints(min_length=1, max_length=4_000)]
+Context = Literal["corporate", "personal"]
+Switch = Literal["on", "off"]
+TokenBudget = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Ask(BaseModel):
+    """A request's body: types as JSON has them, members that nobody knows are left alone."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class LogAsk(Ask):
+    """Names one of the caller's logs."""
+
+    agent: AgentName
+    context: Context = "corporate"
+
+
+class ReaderIdentity(BaseModel):
+    """Whose memory was read. It never tells whether that person is known."""
+
+    kind: str
+    ignored: list[str] = Field(description="Identity headers that this key may not use.")
+
+
+class WriterIdentity(ReaderIdentity):
+    """Whose memory was written, by the person's opaque id."""
+
+    id: str
+
+
+class Observer(BaseModel):
+    """When the pending turns are observed: past `threshold` tokens, or at `flush_at`."""
+
+    due: bool
+    threshold: int
+    flush_at: datetime | None
+
+
+def reader(identity: Identity) -> ReaderIdentity:
+    """As a read's answer tells it."""
+    return ReaderIdentity(kind=identity.kind, ignored=list(identity.ignored))
+
+
+def writer(identity: Identity) -> dict[str, Any]:
+    """As a write's answer tells it; the fields of WriterIdentity, on the fast path."""
+    owner = None if identity.owner is None else opaque(identity.owner)
+    return {"kind": identity.kind, "ignored": identity.ignored, "id": owner}
