@@ -30,8 +30,8 @@ class KeyStore:
     """Makes, opens and remembers keys. One per process."""
 
     pool: asyncpg.Pool
-    master: bytes
-    _open: "TTLCache[UUID, SealingKey]" = field(default_factory=lambda: TTLCache(maxsize=_KEPT, ttl=_FRESH))
+    master: bytes = field(repr=False)
+    _open: "TTLCache[UUID, SealingKey]" = field(default_factory=lambda: TTLCache(maxsize=_KEPT, ttl=_FRESH), repr=False)
 
     async def make(self, key_id: UUID, purpose: str) -> SealingKey:
         """A new key under that id. Purpose: `subject` or `space`."""

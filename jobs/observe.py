@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.checks import normalise
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -16,6 +15,7 @@ from jobs.narrowing import NoUse, Question, Thought, think, tries
 from jobs.resources import Workshop
 from jobs.verdict import Done, Later, Nothing, Verdict
 from memory import batches, extractive, tokens
+from memory.checks import normalise
 from memory.observation import MAX_TEXT, Draft, Line
 from memory.turn import Turn
 from models import log as logs

@@ -5,15 +5,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.checks import normalise
-
 from gateways.key_store import KeyGone
-from jobs.asking import Wait
+from jobs.asking import Asker, Wait
 from jobs.resources import Workshop
 from jobs.verdict import Done, Later, Nothing, Verdict
 from memory import condense, reflector, tokens
+from memory.checks import normalise
 from memory.observation import Line, Reflection, Rewritten
-from memory.outcome import Outcome
 from models import log as logs
 from models import model_answer, observation, work
 from models.content import line_digest, offset_minutes, open_line, seal_line
@@ -32,12 +30,16 @@ class Grown:
 
     log: Log
     key: SealingKey
-    rows: Sequence[Observation]
+    rows: dict[int, Observation]
     lines: Sequence[Line]
+
+    def sources(self, line: Rewritten) -> list[Observation]:
+        """The rows that a line came from."""
+        return [self.rows[source] for source in line.sources]
 
     def fingerprint(self) -> str:
         """Names this input: one that had no valid rewrite is not tried again."""
-        ids = ",".join(str(row.id) for row in self.rows)
+        ids = ",".join(map(str, self.rows))
         return hashlib.sha256(ids.encode()).hexdigest()[:32]
 
 
@@ -67,28 +69,36 @@ async def _read(claim: Claim, workshop: Workshop) -> Grown | None:
         key = await workshop.keys.key(log.subject_id)
     except KeyGone:  # erased since the read
         return None
-    grown = Grown(log, key, rows, [open_line(row, key) for row in rows])
+    grown = Grown(log, key, {row.id: row for row in rows}, [open_line(row, key) for row in rows])
     return None if grown.fingerprint() == log.failed_reflection else grown
 
 
 async def _think(claim: Claim, grown: Grown, workshop: Workshop) -> Reflection | None:
+    """A smaller log that loses nothing, or None when there is no valid one."""
     threshold = workshop.settings.memory.reflector_threshold
     if workshop.asker is None:
         reflection = await asyncio.to_thread(condense.reflect, grown.lines, threshold)
-        return reflection if _tokens(reflection) < threshold else None
-    candidates = []
+        return reflection if sum(tokens.count(line.text) for line in reflection.lines) < threshold else None
+    parts = []
+    for chunk in reflector.chunks(grown.lines, workshop.room):
+        share = reflector.share(threshold, chunk, grown.lines)
+        part = await _ask_harder(claim, grown, chunk, share, workshop.asker)
+        if part is None:
+            return None
+        parts.append(part)
+    return reflector.joined(parts)
+
+
+async def _ask_harder(
+    claim: Claim, grown: Grown, lines: Sequence[Line], threshold: int, asker: Asker
+) -> Reflection | None:
+    """The first valid rewrite, each level asking for harder condensing than the one before."""
     for level in _LEVELS:
-        prompt = reflector.prompt(grown.lines, threshold, level)
-        answer = await workshop.asker.ask(claim, grown.log.subject_id, grown.key, prompt)
-        reading = reflector.read(answer, grown.lines, threshold)
-        if reading.outcome is Outcome.OK and reading.reflection is not None:
-            candidates.append(reading.reflection)
-            break
-    return min(candidates, key=_tokens, default=None)
-
-
-def _tokens(reflection: Reflection) -> int:
-    return sum(tokens.count(line.text) for line in reflection.lines)
+        answer = await asker.ask(claim, grown.log.subject_id, grown.key, reflector.prompt(lines, threshold, level))
+        rewrite = reflector.read(answer, lines, threshold)
+        if rewrite.reflection is not None:
+            return rewrite.reflection
+    return None
 
 
 async def _keep_old(claim: Claim, grown: Grown, workshop: Workshop) -> None:
@@ -108,7 +118,7 @@ async def _write(claim: Claim, grown: Grown, reflection: Reflection, workshop: W
         log = await logs.lock(tx, claim.space_id, grown.log.id)
         if log is None or log.generation != grown.log.generation:
             return  # erased, or rewritten or restored meanwhile
-        arrived = await observation.after(tx, log.id, log.generation, max(row.id for row in grown.rows))
+        arrived = await observation.after(tx, log.id, log.generation, max(grown.rows))
         await observation.begin_generation(tx, log, "reflect")
         rows = [_row(log, grown, line) for line in reflection.lines]
         await observation.append(tx, [*rows, *(observation.carried(row, log.generation) for row in arrived)])
@@ -118,7 +128,7 @@ async def _write(claim: Claim, grown: Grown, reflection: Reflection, workshop: W
 
 
 def _row(log: Log, grown: Grown, line: Rewritten) -> Observation:
-    sources = [row for row in grown.rows if row.id in set(line.sources)]
+    sources = grown.sources(line)
     return Observation(
         space_id=log.space_id,
         log_id=log.id,

@@ -1,5 +1,6 @@
 """What a process holds open: one frozen handful, made at the door and handed in."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -87,6 +88,12 @@ async def _asker(resources: Resources, stack: AsyncExitStack) -> Asker:
     stack.push_async_callback(server.close)
     redis = Redis.from_url(resources.settings.stores.redis_url.get_secret_value())
     stack.push_async_callback(redis.aclose)
-    limits = Limits(model.model_requests_per_minute, model.model_tokens_per_minute)
-    pace = Pace(redis, model.memory_worker_model, limits)
+    limits = Limits(
+        model.model_requests_per_minute,
+        model.model_tokens_per_minute,
+        probe_seconds=model.model_timeout.total_seconds() + 1,
+    )
+    # Workers that ask one model at one server share its pace; the name is hashed, for a URL may hold a secret.
+    provider = hashlib.sha256(f"{model.model_base_url} {model.memory_worker_model}".encode()).hexdigest()[:16]
+    pace = Pace(redis, provider, limits)
     return Asker(resources.database, server, pace, model.memory_worker_model, model.model_daily_tokens)

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Column, LargeBinary, Text
 from sqlmodel import Field, SQLModel
 
-from models.columns import created, moment
+from models.columns import created, moment, space
 from models.database import Connection
 
 
@@ -37,7 +37,7 @@ class ApiKey(SQLModel, table=True):
     __tablename__ = "api_keys"
 
     id: str = Field(primary_key=True)
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     name: str
     secret_digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False, unique=True))
     scopes: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))

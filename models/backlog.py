@@ -11,7 +11,7 @@ from models.work import Added
 _UNRUNG = f"""
 WITH RECURSIVE turn AS (SELECT true AS mine), {CANDIDATES}, ranked AS (
     SELECT c.id, c.run_at, row_number() OVER (PARTITION BY c.space_id ORDER BY c.run_at, c.id) AS nth
-    FROM candidate c CROSS JOIN LATERAL (SELECT rung_at FROM work w WHERE w.id = c.id OFFSET 0) w
+    FROM (SELECT DISTINCT id, space_id, run_at FROM candidate) c CROSS JOIN LATERAL (SELECT rung_at FROM work w WHERE w.id = c.id OFFSET 0) w
     WHERE w.rung_at IS NULL OR w.rung_at < now() - $6::interval
 ), picked AS (
     SELECT l.id FROM (SELECT id FROM ranked ORDER BY nth, run_at, id) r CROSS JOIN LATERAL (
@@ -27,7 +27,7 @@ async def unrung(
     connection: Connection, kinds: Sequence[str], limit: int, *, quiet: timedelta = timedelta(seconds=10)
 ) -> list[Added]:
     """Notes and answers what is due and has had no bell for so long, at most `limit` rows, spaces in turn."""
-    rows = await connection.fetch(_UNRUNG, kinds, limit, limit, max(WINDOW, 4 * limit), SPACES, quiet)
+    rows = await connection.fetch(_UNRUNG, kinds, limit, limit, max(WINDOW, 2 * limit), SPACES, quiet)
     return [Added(*row) for row in rows]
 
 

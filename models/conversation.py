@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, UniqueConstraint, Uuid
 from sqlmodel import Field, SQLModel
 
-from models.columns import created, identity
+from models.columns import created, identity, space
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
@@ -20,7 +20,7 @@ class Conversation(SQLModel, table=True):
     __table_args__ = (UniqueConstraint("space_id", "subject_id", "digest"),)
 
     id: int = identity()
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     subject_id: UUID = Field(sa_column=Column(Uuid, ForeignKey("subjects.id", ondelete="CASCADE"), nullable=False))
     digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     sealed_id: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))

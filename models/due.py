@@ -1,4 +1,4 @@
-"""What is due, spaces in turn: the part of a query that claiming and ringing share.
+"""What is due, spaces in turn: the part of a query that claiming and ringing share. A row may come twice.
 
 It takes kinds ($1), rows per space ($2), rows in all ($3), the window ($4) and how many spaces are visited ($5), and
 expects a table expression `turn (mine)` before it: false finds nothing.
@@ -28,12 +28,14 @@ soonest AS MATERIALIZED (
     UNION ALL
     SELECT v.kind, (SELECT min(w.space_id) FROM work w WHERE w.state = 'ready' AND w.kind = v.kind AND w.space_id > v.space_id)
     FROM visit v WHERE v.space_id IS NOT NULL
+), visited AS MATERIALIZED (
+    SELECT kind, space_id FROM visit WHERE space_id IS NOT NULL LIMIT $5::bigint
 ), candidate AS MATERIALIZED (
     SELECT id, scope, space_id, run_at FROM soonest
-    UNION
-    SELECT w.* FROM (SELECT kind, space_id FROM visit LIMIT $5::bigint) v CROSS JOIN LATERAL (
+    UNION ALL
+    SELECT w.* FROM visited v CROSS JOIN LATERAL (
         SELECT id, scope, space_id, run_at FROM work w
         WHERE w.state = 'ready' AND w.kind = v.kind AND w.space_id = v.space_id AND w.run_at <= now() AND {FREE}
-        ORDER BY w.run_at LIMIT least($2::bigint, $3::bigint)) w
+        ORDER BY w.run_at LIMIT least($2::bigint, 1 + 2 * $3::bigint / (SELECT count(*) FROM visited))) w
 )
 """  # noqa: S608 - the part that is put in is a constant

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Text, UniqueConstraint, U
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
-from models.columns import created, identity, moment
+from models.columns import created, identity, moment, space
 
 
 class Log(SQLModel, table=True):
@@ -18,7 +18,7 @@ class Log(SQLModel, table=True):
     __table_args__ = (UniqueConstraint("space_id", "subject_id", "agent", "context"),)
 
     id: int = identity()
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     subject_id: UUID = Field(sa_column=Column(Uuid, ForeignKey("subjects.id", ondelete="CASCADE"), nullable=False))
     agent: str
     context: str

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
-from models.columns import created
+from models.columns import created, space
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
@@ -22,7 +22,7 @@ class ModelAnswer(SQLModel, table=True):
 
     work_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     step: str = Field(sa_column=Column(Text, primary_key=True))
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     sealed: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
     created_at: datetime = created()

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column, Index, func
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
-from models.columns import created, identity
+from models.columns import created, identity, space
 
 
 class ModelUsage(SQLModel, table=True):
@@ -16,7 +16,7 @@ class ModelUsage(SQLModel, table=True):
     __table_args__ = (Index("model_usage_by_day", "space_id", "created_at"),)
 
     id: int = identity()
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     work_id: int = Field(sa_column=Column(BigInteger, nullable=False))
     job: str
     model: str

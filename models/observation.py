@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
-from models.columns import created, identity, moment
+from models.columns import created, identity, moment, space
 from models.log import Log
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
@@ -24,7 +24,7 @@ class Generation(SQLModel, table=True):
 
     log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), primary_key=True))
     number: int = Field(sa_column=Column(BigInteger, primary_key=True))
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     made_by: str
     parent: int | None = Field(default=None, sa_column=Column(BigInteger))
     created_at: datetime = created()
@@ -41,7 +41,7 @@ class Observation(SQLModel, table=True):
     __table_args__ = (UniqueConstraint("log_id", "generation", "digest"),)
 
     id: int = identity()
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space(checked=False)
     log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), nullable=False))
     subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     generation: int = Field(sa_column=Column(BigInteger, nullable=False))
@@ -103,9 +103,7 @@ async def begin_generation(session: AsyncSession, log: Log, made_by: str) -> Non
     """A new, empty generation becomes the live one; the log is locked."""
     newest = select(func.max(col(Generation.number))).where(col(Generation.log_id) == log.id)
     number = int((await session.execute(newest)).scalar_one()) + 1
-    session.add(
-        Generation(log_id=log.id, number=number, space_id=log.space_id, made_by=made_by, parent=log.generation)
-    )
+    session.add(Generation(log_id=log.id, number=number, space_id=log.space_id, made_by=made_by, parent=log.generation))
     log.generation = number
     await session.flush()
 

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
-from models.columns import created, identity, moment
+from models.columns import created, identity, moment, space
 from models.log import Log
 from models.turn import State, StoredTurn
 
@@ -20,7 +20,7 @@ class Quarantined(SQLModel, table=True):
     __tablename__ = "quarantine"
 
     id: int = identity()
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), nullable=False))
     turn_id: int = Field(sa_column=Column(BigInteger, ForeignKey("turns.id", ondelete="CASCADE"), nullable=False))
     reason: str

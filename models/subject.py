@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Column, ForeignKey, LargeBinary, Uuid
 from sqlmodel import Field, SQLModel
 
-from models.columns import created
+from models.columns import created, space
 from models.database import Connection
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
@@ -34,7 +34,7 @@ class Subject(SQLModel, table=True):
     __tablename__ = "subjects"
 
     id: UUID = Field(primary_key=True)
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space()
     created_at: datetime = created()
 
 
@@ -43,7 +43,7 @@ class Handle(SQLModel, table=True):
 
     __tablename__ = "handles"
 
-    space_id: int = Field(foreign_key="spaces.id", primary_key=True)
+    space_id: int = space(primary_key=True)
     kind: str = Field(primary_key=True)
     digest: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
     subject_id: UUID = Field(sa_column=Column(Uuid, ForeignKey("subjects.id", ondelete="CASCADE"), nullable=False))

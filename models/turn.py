@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, Small
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
-from models.columns import created, identity, moment
+from models.columns import created, identity, moment, space
 from models.conversation import reference
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
@@ -48,7 +48,7 @@ class StoredTurn(SQLModel, table=True):
     )
 
     id: int = identity()
-    space_id: int = Field(foreign_key="spaces.id")
+    space_id: int = space(checked=False)
     log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), nullable=False))
     seq: int = Field(sa_column=Column(BigInteger, nullable=False))
     conversation_id: int = Field(sa_column=reference())

@@ -192,6 +192,39 @@ _TABLES = (
     )
     """,
     "CREATE INDEX model_usage_by_day ON model_usage (space_id, created_at)",
+    """
+    CREATE TABLE work (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        kind text NOT NULL,
+        queue_class text NOT NULL,
+        space_id bigint NOT NULL,
+        scope text NOT NULL,
+        dedup text NOT NULL,
+        state text NOT NULL DEFAULT 'ready'
+            CONSTRAINT work_state CHECK (state IN ('ready', 'claimed', 'done', 'dead', 'cancelled', 'merged')),
+        run_at timestamptz NOT NULL DEFAULT now(),
+        attempt integer NOT NULL DEFAULT 0,
+        crashes integer NOT NULL DEFAULT 0,
+        waits integer NOT NULL DEFAULT 0,
+        epoch bigint NOT NULL DEFAULT 0,
+        owner text,
+        claimed_until timestamptz,
+        rung_at timestamptz,
+        cancel_requested boolean NOT NULL DEFAULT false,
+        payload jsonb NOT NULL,
+        progress jsonb NOT NULL DEFAULT '{}',
+        last_error text,
+        trace_parent text,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        finished_at timestamptz
+    ) WITH (fillfactor = 70)
+    """,
+    "CREATE UNIQUE INDEX work_ready_once ON work (kind, dedup) WHERE state = 'ready'",
+    "CREATE UNIQUE INDEX work_claimed_once ON work (scope) WHERE state = 'claimed'",
+    "CREATE INDEX work_due ON work (kind, run_at) WHERE state = 'ready' AND NOT cancel_requested",
+    "CREATE INDEX work_due_by_space ON work (kind, space_id, run_at) WHERE state = 'ready'",
+    "CREATE INDEX work_running ON work (kind, space_id) WHERE state = 'claimed'",
+    "CREATE INDEX work_finished ON work (finished_at) WHERE finished_at IS NOT NULL",
 )
 
 # The backstop under the predicate that every query has: a transaction sees the space that it is bound to, or, where a

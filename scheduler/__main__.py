@@ -1,0 +1,63 @@
+"""The door of both roles: `python -m scheduler worker` runs work, `python -m scheduler scheduler` finds what is due."""
+
+import argparse
+import asyncio
+import signal
+from datetime import timedelta
+
+import uvloop
+
+from config.logging import configure
+from config.settings import Settings, Workers, load_or_exit
+from jobs.job import Job
+from jobs.letters import OBSERVE, REFLECT, QueueClass
+from jobs.observe import observe
+from jobs.reflect import reflect
+from jobs.resources import Workshop, furnished, opened
+from scheduler.attention import attend
+from scheduler.reconciler import run_scheduler
+from scheduler.worker import Staffing, run_worker
+
+_ONE_RUN = timedelta(minutes=30)  # many calls, each with the model's own time limit
+
+JOBS: dict[str, Job[Workshop]] = {
+    OBSERVE: Job(QueueClass.MEMORY, observe, _ONE_RUN),
+    REFLECT: Job(QueueClass.MEMORY, reflect, _ONE_RUN),
+}
+
+
+def main() -> None:
+    """Runs one role until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="python -m scheduler", description=__doc__)
+    parser.add_argument("role", choices=("worker", "scheduler"))
+    role = parser.parse_args().role
+    settings = load_or_exit()
+    configure(settings.logs, role)
+    uvloop.run(_work(settings) if role == "worker" else _schedule(settings))
+
+
+async def _work(settings: Settings) -> None:
+    async with opened(settings) as resources, furnished(resources) as workshop:
+        redis = settings.stores.redis_url.get_secret_value()
+        await run_worker(resources.database, redis, JOBS, workshop, _told_to_stop(), _staffing(settings.workers))
+
+
+async def _schedule(settings: Settings) -> None:
+    async with opened(settings) as resources:
+        await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), (attend,))
+
+
+def _staffing(workers: Workers) -> Staffing:
+    slots = {QueueClass.INTERACTIVE: 8, QueueClass.MEMORY: workers.worker_jobs, QueueClass.HOUSEKEEPING: 4}
+    return Staffing(slots, workers.space_jobs, workers.worker_claim, workers.worker_grace, workers.sweep_every)
+
+
+def _told_to_stop() -> asyncio.Event:
+    stop = asyncio.Event()
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(sign, stop.set)
+    return stop
+
+
+if __name__ == "__main__":
+    main()
