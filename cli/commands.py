@@ -121,11 +121,9 @@ def mask(*, as_json: Json = False) -> None:
 
     The text comes on standard input; with --json it is JSON Lines with `text`, and `known` names.
     """
-    import sys  # noqa: PLC0415 - loaded when typed
+    from cli import masking as it  # noqa: PLC0415 - loaded when typed
 
-    from cli import mask as it  # noqa: PLC0415 - loaded when typed
-
-    it.run(sys.stdin, sys.stdout, as_json=as_json)
+    it.run(as_json=as_json)
 
 
 def _become(role: str, data_dir: Path | None) -> None:

@@ -18,6 +18,7 @@ from cli.failure import Failed
 from cli.output import answer, remark, shown
 from cli.owner import Owner
 from cli.reach import with_stores
+from config.settings import Settings
 from intake import files
 from intake.accept import Intake, Said
 from intake.batcher import Batcher, OtherAgent
@@ -25,7 +26,7 @@ from intake.files import Conversation, UnknownFormat, UnreadableFile
 from intake.identity import People
 from jobs.resources import Resources, rhythm
 from models.api_key import Credential
-from privacy.masking import DEFAULT_POLICY
+from privacy.policy import DEFAULT_POLICY, Policy
 
 __all__ = ["Owner", "run"]
 
@@ -68,13 +69,18 @@ async def _take_all(resources: Resources, paths: Sequence[Path], owner: Owner) -
             people=People(resources.database, resources.keys),
             keys=resources.keys,
             batcher=Batcher(resources.database, resources.bell, rhythm_here, tasks),
-            policy=DEFAULT_POLICY,
+            policy=_policy(resources.settings),
             rhythm=rhythm_here,
             memory_on=memory_on,
         )
         door = Door(intake, credential, owner)
         with _progress(len(paths)) as gauge:
             return [await door.take(path, gauge) for path in paths]
+
+
+def _policy(settings: Settings) -> Policy:
+    regions = settings.privacy.phone_regions
+    return Policy(DEFAULT_POLICY.version, DEFAULT_POLICY.operators, regions) if regions else DEFAULT_POLICY
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ async def _held(resources: Resources, space: str) -> Sequence[Quarantined]:
 async def _release(resources: Resources, space: str, record_id: int) -> bool:
     place = await spaces.find(resources.database, space)
     try:
-        due = await release(resources, place.id, record_id)
+        due = await release(resources, place.id, None, record_id)  # of whichever agent
     except (NotQuarantined, ReleasedAlready):
         return False
     await resources.bell.ring(due)

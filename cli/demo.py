@@ -1,0 +1,143 @@
+"""`afterturn demo`: a deployment of its own, four days of one person's chat, and what is remembered of them."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources as packaged
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from cli import keys
+from cli.demo_story import Remembered, Story, told
+from cli.failure import Failed
+from cli.output import answer, remark
+from cli.running import Running, running
+from config.settings import BUILTIN
+from jobs.resources import opened
+
+_WITHIN = 30.0  # seconds for the workers
+_PAUSE = 0.05  # seconds between looks at the coverage
+_BUDGET = 300  # tokens of the next prompt
+
+# Low, so that one short chat shows what otherwise takes a long one.
+_ENVIRONMENT = {
+    "AFTERTURN_OBSERVATIONAL_MEMORY": "1",
+    "AFTERTURN_MEMORY_WORKER_MODEL": BUILTIN,
+    "AFTERTURN_OBSERVER_THRESHOLD": "150",
+    "AFTERTURN_REFLECTOR_THRESHOLD": "250",
+    "AFTERTURN_SWEEP_EVERY": "1s",
+}
+
+
+def run(*, as_json: bool) -> None:
+    """Shows it all and leaves nothing behind."""
+    os.environ.update(_ENVIRONMENT)
+    with _temporary() as folder:
+        try:
+            asyncio.run(_run(folder, as_json=as_json))
+        except asyncio.CancelledError:
+            raise Failed("the demo was stopped") from None
+
+
+async def _run(folder: Path, *, as_json: bool) -> None:
+    me = asyncio.current_task()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, lambda: me and me.cancel())
+    began = time.monotonic()
+    log = folder / "log"
+    try:
+        with log.open("wb") as written:
+            async with running(folder, 0, written) as there:
+                story = await _story(there, time.monotonic() - began)
+    except Failed:
+        _show_troubles(log)
+        raise
+    answer(story.document(), told(story), as_json=as_json)
+
+
+async def _story(there: Running, seconds: float) -> Story:
+    days = _sample()
+    async with opened(there.settings) as stores:
+        minted = await keys.mint(stores, keys.Wanted("default", "demo", "turns:write,memory:read"))
+    headers = {"Authorization": f"Bearer {minted.secret}"}
+    async with httpx.AsyncClient(base_url=there.servers.url, headers=headers, trust_env=False) as client:
+        chat = Chat(client, days[0]["agent"], there.settings.memory.reflector_threshold)
+        for day in days[:-1]:
+            await chat.post("/v1/turns", day)
+        before = await chat.remembered()
+        await chat.post("/v1/turns", days[-1])
+        after = await chat.remembered()
+        prompt = await chat.post("/v1/context", _next_prompt(days[-1]))
+    return Story(there.servers.url, seconds, days, before, after, prompt["parts"])
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What a chat server does: it posts turns, and asks what is remembered. `threshold` is the reflector's."""
+
+    client: httpx.AsyncClient
+    agent: str
+    threshold: int
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """One call of the API; Failed when it is refused."""
+        reply = await self.client.post(path, json=body)
+        if not reply.is_success:
+            raise Failed(f"POST {path} was answered {reply.status_code}")
+        answered: dict[str, Any] = reply.json()
+        return answered
+
+    async def remembered(self) -> Remembered:
+        """Asks for all that waits to be observed, and what the log is once the workers have come to an end."""
+        mine = {"agent": self.agent}
+        await self.post("/v1/observations/flush", mine)
+        deadline = time.monotonic() + _WITHIN
+        while (coverage := await self.post("/v1/coverage/read", mine))["turns"]["pending"]:
+            await _pause(deadline, f"turns are pending still: {coverage['why_not_yet']}")
+        deadline, largest = time.monotonic() + _WITHIN, 0
+        while (log := await self._log())["tokens"] > self.threshold:
+            largest = max(largest, len(log["observations"]))
+            await _pause(deadline, "the log is not rewritten still")
+        return Remembered(coverage, log["generation"], log["tokens"], log["observations"], largest)
+
+    async def _log(self) -> dict[str, Any]:
+        return await self.post("/v1/observations/read", {"agent": self.agent, "format": "json"})
+
+
+async def _pause(deadline: float, why: str) -> None:
+    if time.monotonic() > deadline:
+        raise Failed(f"the workers have not come to an end within {_WITHIN:g} s: {why}")
+    await asyncio.sleep(_PAUSE)
+
+
+def _sample() -> list[dict[str, Any]]:
+    text = (packaged.files("cli") / "sample" / "studio.json").read_text(encoding="utf-8")
+    days: list[dict[str, Any]] = json.loads(text)
+    return days
+
+
+def _next_prompt(day: Mapping[str, Any]) -> dict[str, Any]:
+    return {"agent": day["agent"], "conversation_id": day["conversation_id"], "token_budget": _BUDGET}
+
+
+def _show_troubles(log: Path) -> None:
+    for line in log.read_text(errors="replace").splitlines()[-5:]:
+        remark(line)
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="afterturn-demo-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
