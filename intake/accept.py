@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from privacy.masking import Policy, mask
+from privacy.masking import mask
+from privacy.policy import Policy
 
 from gateways.key_store import KeyStore
 from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took

@@ -14,8 +14,8 @@ from jobs.letters import OBSERVE, REFLECT, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
 from jobs.resources import Workshop, furnished, opened
-from scheduler.attention import attend
-from scheduler.reconciler import run_scheduler
+from scheduler.attention import Attention
+from scheduler.reconciler import Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
 
 _ONE_RUN = timedelta(minutes=30)  # many calls, each with the model's own time limit
@@ -43,8 +43,11 @@ async def _work(settings: Settings) -> None:
 
 
 async def _schedule(settings: Settings) -> None:
+    workers = settings.workers
+    rounds = Rounds(workers.sweep_every, workers.job_records, workers.worker_claim)
     async with opened(settings) as resources:
-        await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), (attend,))
+        hooks = (Attention(resources.database).attend,)
+        await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), hooks, rounds)
 
 
 def _staffing(workers: Workers) -> Staffing:
