@@ -137,7 +137,8 @@ def _groups(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
 
 
 def _fitted(turn: Turn, group: Sequence[Turn], budget: int) -> Sequence[Turn]:
-    return [turn] if cost(turn) <= budget else parts(turn, budget, _call_of(turn, group))
+    fits = cost(turn) <= budget or not (turn.text or turn.tool_calls)
+    return [turn] if fits else parts(turn, budget, _call_of(turn, group))
 
 
 def _call_of(turn: Turn, group: Sequence[Turn]) -> str:

@@ -70,14 +70,17 @@ def _loss(change: Change, resolve: Resolve) -> str:
 
 def _days_to_name(sources: Sequence[Line], resolve: Resolve) -> set[Interval]:
     """The days that a merged line must name in words: all that its sources speak of, save those it keeps as its date."""
-    named = {found.interval for source in sources for found in resolve(source.text, source.observed_at)}
     spoken = {source.refers_to for source in sources if source.refers_to}
-    if len(spoken) == 1:
-        return named - spoken
-    if not spoken and not _same_time(sources):
-        first, last = min(map(_day, sources)), max(map(_day, sources))
+    named = set() if len(spoken) == 1 else set(spoken)
+    undated = []
+    for source in sources:
+        mentioned = {found.interval for found in resolve(source.text, source.observed_at)}
+        named |= mentioned
+        undated += [] if mentioned or source.refers_to else [source]
+    if undated and not _same_time(undated):
+        first, last = min(map(_day, undated)), max(map(_day, undated))
         named |= {Interval(first, first), Interval(last, last)}
-    return named | spoken
+    return named - (spoken if len(spoken) == 1 else set())
 
 
 def _same_time(sources: Sequence[Line]) -> bool:
