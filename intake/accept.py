@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from privacy.masking import mask
-from privacy.policy import Policy
-
 from gateways.key_store import KeyStore
 from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
 from intake.identity import Claim, Identity, People
@@ -23,6 +20,8 @@ from models.content import offset_minutes, seal_turn
 from models.conversation import SEALED_ID
 from models.log import Rhythm
 from models.turn import Skip, State
+from privacy.masking import mask
+from privacy.policy import Policy
 from privacy.sealing import SealingKey
 
 _IN_A_THREAD = 32 * 1024  # characters past which masking would hold up the other requests
