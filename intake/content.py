@@ -27,8 +27,8 @@ _MARKERS = {
     "document": "[file]",
     "document_url": "[file]",
 }
-_CALLS = frozenset({"tool_use", "server_tool_use", "tool_call", "function_call"})
-_RESULTS = frozenset({"tool_result", "tool_call_response", "function_call_output"})
+CALLS = frozenset({"tool_use", "server_tool_use", "tool_call", "function_call"})
+RESULTS = frozenset({"tool_result", "tool_call_response", "function_call_output"})
 _TEXTS = frozenset({"text", "input_text", "output_text", "refusal"})
 # What a model thinks on the way is not what it says.
 _UNSAID = frozenset({"thinking", "redacted_thinking", "reasoning"})
@@ -65,9 +65,9 @@ def _sort_part(part: Any, path: str, said: Said) -> None:
     kind = _kind(part, path)
     if kind in _MARKERS:
         said.texts.append(_MARKERS[kind])
-    elif kind in _CALLS:
+    elif kind in CALLS:
         said.calls.append(called(part, path))
-    elif kind in _RESULTS:
+    elif kind in RESULTS:
         said.results.append(_result(part, path))
         said.result_id = said.result_id or part.get("tool_use_id") or part.get("call_id") or part.get("id")
     elif kind not in _UNSAID and (text := _text(part, kind, path)):

@@ -87,12 +87,12 @@ def _elements(text: TextIO) -> Iterator[Any]:
     else:
         while True:
             yield window.value()
-            separator = window.character()
+            separator, place = window.character(), window.place()
             window.step()
             if separator == "]":
                 break
             if separator != ",":
-                raise UnreadableFile(f"is not JSON: no comma between two elements (character {window.place()})")
+                raise UnreadableFile(f"is not JSON: no comma between two elements (character {place})")
     if window.character():
         raise UnreadableFile(f"goes on after its end (character {window.place()})")
 
@@ -145,10 +145,11 @@ class _Window:
                     return value
 
     def _more(self) -> bool:
-        held = self._held[self._at :]
-        chunk = self._text.read(max(_CHUNK, len(held)))
-        self._before += self._at
-        self._held, self._at = held + chunk, 0
+        rest = self._held[self._at :]
+        chunk = self._text.read(max(_CHUNK, len(rest)))
+        if chunk:
+            self._before += self._at
+            self._held, self._at = rest + chunk, 0
         return bool(chunk)
 
 

@@ -1,6 +1,6 @@
 """LibreChat's export: messages that name their parent, in a row or nested."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from intake.formats.draft import Draft, own_id
@@ -13,25 +13,32 @@ def drafts(document: Any) -> list[Draft] | None:
     messages = document.get("messages") if isinstance(document, Mapping) else None
     if not isinstance(messages, list) or not messages or not _is_ours(messages[0]):
         return None
-    told = list(_flat(messages))
+    ours, odd = _flat(messages)
     chat_id = own_id(document, ("conversationId", "id"))
     if document.get("branches") is False and document.get("recursive") is False:
-        return [Draft(chat_id, [_message(message) for message in told])]
-    branch, left_out = main_branch({str(message["messageId"]): _node(message) for message in told}, None)
-    return [Draft(chat_id, branch, left_out=left_out)]
+        return [Draft(chat_id, [*map(_message, ours.values()), *odd])]
+    branch, left_out = main_branch({key: _node(message) for key, message in ours.items()}, None)
+    return [Draft(chat_id, [*branch, *odd], left_out=left_out)]
 
 
 def _is_ours(message: Any) -> bool:
     return isinstance(message, Mapping) and "messageId" in message and "isCreatedByUser" in message
 
 
-def _flat(messages: list[Any]) -> Iterator[Mapping[str, Any]]:
+def _flat(messages: list[Any]) -> tuple[dict[str, Mapping[str, Any]], list[Any]]:
+    """The messages by their ids, in the order of the file, and what is none or has the id of another."""
+    ours: dict[str, Mapping[str, Any]] = {}
+    odd: list[Any] = []
     waiting = list(reversed(messages))
     while waiting:
         message = waiting.pop()
-        if _is_ours(message):
-            yield message
-            waiting.extend(reversed(message.get("children") or ()))
+        if not _is_ours(message) or str(message["messageId"]) in ours:
+            odd.append(message)
+            continue
+        ours[str(message["messageId"])] = message
+        if isinstance(children := message.get("children"), list):
+            waiting.extend(reversed(children))
+    return ours, odd
 
 
 def _node(message: Mapping[str, Any]) -> Node:

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-CALLS = frozenset({"tool_use", "server_tool_use", "tool_call", "function_call"})
-RESULTS = frozenset({"tool_result", "tool_call_response", "function_call_output"})
+
+def is_part(part: Any, kinds: frozenset[str]) -> bool:
+    """Whether `part` is a part of one of these kinds."""
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    return isinstance(kind, str) and kind in kinds
 
 
 def openai_parts(content: Any) -> Any:

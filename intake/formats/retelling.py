@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from intake.content import as_json_text
+from intake.content import CALLS, RESULTS, as_json_text
 from intake.formats.draft import own_id
 from intake.formats.instant import instant_in
-from intake.formats.parts import CALLS, RESULTS, openai_parts
+from intake.formats.parts import is_part, openai_parts
 from intake.refusals import InvalidMessage
 
 _WORDS = {
@@ -154,9 +154,9 @@ def _apart(base: dict[str, Any], content: Any) -> list[dict[str, Any]]:
     parts = openai_parts(content)
     if not isinstance(parts, list):
         return [base | {"content": parts}]
-    results = [part for part in parts if isinstance(part, Mapping) and part.get("type") in RESULTS]
-    said = [part for part in parts if not (isinstance(part, Mapping) and part.get("type") in RESULTS)]
-    calls = any(isinstance(part, Mapping) and part.get("type") in CALLS for part in said)
+    results = [part for part in parts if is_part(part, RESULTS)]
+    said = [part for part in parts if not is_part(part, RESULTS)]
+    calls = any(is_part(part, CALLS) for part in said)
     if calls:
         base["role"] = "assistant"
     told = [_tool_result(result) | {key: base[key] for key in ("id", "at") if key in base} for result in results]

@@ -20,7 +20,8 @@ def drafts(document: Any) -> list[Draft] | None:
     if not isinstance(document, Mapping) or not isinstance(document.get("trace"), Mapping):
         return None
     trace = document["trace"]
-    calls = [call for call in document.get("observations") or () if isinstance(call, Mapping)]
+    observations = document.get("observations")
+    calls = [call for call in observations if isinstance(call, Mapping)] if isinstance(observations, list) else []
     calls.sort(key=lambda call: str(call.get("startTime")))
     generations = [call for call in calls if call.get("type") == "GENERATION"]
     threads = _threads([trace]) or _threads(generations) or _threads(calls) or _plain_exchange(trace)
