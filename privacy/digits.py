@@ -8,18 +8,19 @@ from privacy.check import Check, dated, stdnum
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one id is written and how sure its digits make us.
+    """How one id is written (lengths of groups and what parts them: "3.3.3-2"; `~` is any separator), and what it takes.
 
-    `always` shapes (lengths of groups and what parts them: "3.3.3-2") count wherever they stand. `beside` shapes count
-    only beside a cue of one of `families`, or where the text is nothing but the number. `~` is any separator.
+    `always` shapes count wherever they stand, `alone` shapes also where the text is nothing but the number, which is an
+    answer or a field, and all beside a cue of one of `families`.
     """
 
     kind: str
     valid: Check
     families: frozenset[str]
     always: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    glued: bool = False  # letters may touch it
+    glued: bool = False  # letters may touch it, and a word like "order" before it means nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,20 @@ class Loose:
     most: int
 
 
-def _rule(kind: str, valid: Check, families: str, *, always: str = "", beside: str = "", glued: bool = False) -> Rule:
+def _rule(
+    kind: str, valid: Check, families: str, *, always: str = "", alone: str = "", beside: str = "", glued: bool = False
+) -> Rule:
     def shapes(listed: str) -> tuple[str, ...]:
         return tuple(shape.replace("_", " ") for shape in listed.split())
 
-    return Rule(kind, valid, frozenset(families.split()), shapes(always), shapes(beside), glued)
+    return Rule(kind, valid, frozenset(families.split()), shapes(always), shapes(alone), shapes(beside), glued)
+
+
+_cpf = stdnum("br.cpf")
+
+
+def _brazilian(digits: str) -> bool:
+    return check.varied(digits) and _cpf(digits)
 
 
 def _danish(digits: str) -> bool:
@@ -47,25 +57,26 @@ def _canadian(digits: str) -> bool:
 
 
 RULES = (
-    _rule("CREDIT_CARD", check.card, "card", always="4~4~4~4 4~6~5 4~6~4 4~4~4~4~3 14 15 16 17 18 19", beside="13", glued=True),
-    _rule("CPF", stdnum("br.cpf"), "cpf", always="3~3~3~2 9~2 11"),
-    _rule("CNPJ", stdnum("br.cnpj"), "cnpj", always="2~3~3~4~2 8~4~2 8~6 12~2 14"),
+    _rule("CREDIT_CARD", check.card, "card", always="4~4~4~4 4~6~5 4~6~4 4~4~4~4~3 14 15 16 17 18 19", alone="13", glued=True),
+    _rule("CPF", _brazilian, "cpf", always="3~3~3~2 9~2 11"),
+    _rule("CNPJ", stdnum("br.cnpj"), "cnpj", always="2~3~3~4~2 8~4~2 8~6 12~2 14", glued=True),
     _rule("US_SSN", check.ssn, "ssn", always="3-2-4 3.2.4", beside="3~2~4 9 3~6 5~4"),
     _rule("US_ITIN", check.itin, "ssn", always="3-2-4 3-6 5-4", beside="3~2~4 9"),
-    _rule("CA_SIN", _canadian, "sin", always="3-3-3", beside="3_3_3 9"),
-    _rule("UK_NHS", stdnum("gb.nhs"), "nhs", always="3_3_4 3-3-4", beside="10"),
-    _rule("IN_AADHAAR", check.aadhaar, "aadhaar identity", always="4_4_4 4-4-4", beside="12"),
-    _rule("PL_PESEL", stdnum("pl.pesel"), "pesel identity", beside="11"),
-    _rule("TR_NATIONAL_ID", stdnum("tr.tckimlik"), "kimlik identity", beside="11 3_3_3_2"),
-    _rule("DE_TAX_ID", stdnum("de.idnr"), "steuer", always="2_3_3_3", beside="11"),
+    _rule("CA_SIN", _canadian, "sin", always="3-3-3", alone="3_3_3 9"),
+    _rule("UK_NHS", stdnum("gb.nhs"), "nhs", always="3_3_4 3-3-4", alone="10"),
+    _rule("IN_AADHAAR", check.aadhaar, "aadhaar identity", always="4_4_4 4-4-4", alone="12"),
+    _rule("PL_PESEL", stdnum("pl.pesel"), "pesel identity", alone="11"),
+    _rule("TR_NATIONAL_ID", stdnum("tr.tckimlik"), "kimlik identity", alone="11", beside="3_3_3_2"),
+    _rule("DE_TAX_ID", stdnum("de.idnr"), "steuer", always="2_3_3_3", alone="11"),
+    _rule("DE_TAX_ID", stdnum("iso7064.mod_11_10"), "steuer", beside="11"),
     _rule("DE_TAX_NUMBER", check.varied, "steuer", beside="3/3/5 2/3/5 3/4/4 2/4/4 13"),
-    _rule("PT_NIF", stdnum("pt.nif"), "nif dni steuer", beside="9 3~3~3"),
+    _rule("PT_NIF", stdnum("pt.nif"), "nif dni", beside="9 3~3~3"),
     _rule("FR_NIR", stdnum("fr.nir"), "nir rente", always="15 13~2 1~2~2~2~3~3~2"),
     _rule("CH_AHV", stdnum("ch.ssn"), "ahv rente", always="13 3.4.4.2"),
     _rule("AT_VNR", stdnum("at.vnr"), "rente", beside="10 4~6"),
     _rule("NL_BSN", stdnum("nl.bsn"), "bsn", beside="9 3~3~3 4~2~3"),
-    _rule("BE_NN", stdnum("be.nn"), "rijksregister identity", always="2.2.2-3.2 11"),
-    _rule("SE_PERSONNUMMER", stdnum("se.personnummer"), "personnummer identity", always="6-4 8-4", beside="10 12"),
+    _rule("BE_NN", stdnum("be.nn"), "rijksregister identity", always="2.2.2-3.2", beside="11"),
+    _rule("SE_PERSONNUMMER", stdnum("se.personnummer"), "personnummer identity", always="6-4 8-4", alone="10 12"),
     _rule("NO_FNR", stdnum("no.fodselsnummer"), "personnummer identity", always="11 6_5"),
     _rule("DK_CPR", _danish, "personnummer", beside="6~4 10"),
     _rule("IS_KENNITALA", stdnum("is_.kennitala"), "personnummer", beside="6-4 10"),
@@ -81,16 +92,17 @@ RULES = (
     _rule("UA_RNTRC", stdnum("ua.rntrc"), "identity", beside="10"),
     _rule("CN_RIC", stdnum("cn.ric"), "chinese identity", always="18"),
     _rule("JP_MY_NUMBER", stdnum("jp.in_"), "japanese", beside="12 4~4~4"),
-    _rule("KR_RRN", check.korean, "rrn identity", always="6-7", beside=""),
-    _rule("KR_FRN", check.korean_foreigner, "rrn identity", always="6-7", beside=""),
-    _rule("KR_RRN", check.korean_checked, "rrn identity", beside="13"),
-    _rule("TH_TNIN", check.thai, "thai identity", always="1-4-5-2-1", beside="13 1~4~5~2~1"),
-    _rule("ZA_ID", check.south_african, "za identity", beside="13 6_4_2_1"),
+    _rule("KR_RRN", check.korean_checked, "rrn identity", always="6-7", alone="13"),
+    _rule("KR_RRN", check.korean, "rrn identity", beside="6-7"),
+    _rule("KR_FRN", check.korean_foreigner, "rrn identity", always="6-7", beside="13"),
+    _rule("TH_TNIN", check.thai, "thai identity", always="1-4-5-2-1", alone="13 1~4~5~2~1"),
+    _rule("ZA_ID", check.south_african, "za identity", alone="13 6_4_2_1"),
     _rule("NG_NIN", check.varied, "nin", beside="11"),
-    _rule("AU_ABN", stdnum("au.abn"), "abn", always="2_3_3_3", beside="11"),
-    _rule("AU_ACN", stdnum("au.acn"), "abn", beside="9 3~3~3"),
-    _rule("AU_TFN", stdnum("au.tfn"), "tfn", beside="9 3~3~3"),
-    _rule("AU_MEDICARE", check.medicare, "medicare", always="4_5_1", beside="10 4~5~1"),
+    _rule("PH_TIN", check.philippine, "steuer", beside="9 3~3~3 12 3~3~3~3"),
+    _rule("AU_ABN", stdnum("au.abn"), "abn", always="2_3_3_3", alone="11"),
+    _rule("AU_ACN", stdnum("au.acn"), "abn", alone="9 3~3~3"),
+    _rule("AU_TFN", stdnum("au.tfn"), "tfn", alone="9 3~3~3"),
+    _rule("AU_MEDICARE", check.medicare, "medicare", always="4_5_1", alone="10 4~5~1"),
     _rule("NZ_IRD", stdnum("nz.ird"), "steuer", beside="9 3~3~3"),
     _rule("IL_ID", stdnum("il.idnr"), "identity", beside="9"),
     _rule("MY_NRIC", stdnum("my.nric"), "nric", always="6-2-4", beside="12"),
@@ -101,7 +113,7 @@ RULES = (
     _rule("EC_CEDULA", stdnum("ec.ci"), "cedula", beside="10 9-1"),
     _rule("DO_CEDULA", stdnum("do.cedula"), "cedula", always="3-7-1", beside="11"),
     _rule("CO_NIT", stdnum("co.nit"), "cedula", beside="3.3.3-1 9-1 10"),
-    _rule("US_NPI", check.npi, "npi", always="4-3-3", beside="10"),
+    _rule("US_NPI", check.npi, "npi", always="4-3-3", alone="10"),
     _rule("BR_PIS", check.varied, "pis", beside="3~5~2~1 11"),
     _rule("BR_VOTER", check.varied, "titulo", beside="4~4~4 12"),
     _rule("BR_CNS", check.varied, "cns", beside="15 3~4~4~4"),

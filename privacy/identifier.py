@@ -17,16 +17,17 @@ _COST = 6
 
 @dataclass(frozen=True, slots=True)
 class _Id:
-    """`anywhere`: letters and check are sure enough without a cue; else a cue of `families`, or nothing but the id."""
+    """Counts beside a cue of `families`; `alone`: also where the text is nothing but the id; `anywhere`: without either."""
 
     kind: str
     valid: Check
     families: frozenset[str]
-    anywhere: bool = False
+    alone: bool
+    anywhere: bool
 
 
-def _id(kind: str, valid: Check, families: str, *, anywhere: bool = False) -> _Id:
-    return _Id(kind, valid, frozenset(families.split()), anywhere)
+def _id(kind: str, valid: Check, families: str, *, alone: bool = False, anywhere: bool = False) -> _Id:
+    return _Id(kind, valid, frozenset(families.split()), alone, anywhere)
 
 
 def _sure(_: str) -> bool:
@@ -37,16 +38,20 @@ _NIF = _id("ES_NIF", stdnum("es.nif"), "dni nif identity", anywhere=True)
 _NIE = _id("ES_NIE", stdnum("es.nie"), "dni nif identity", anywhere=True)
 _SHAPES: dict[str, tuple[_Id, ...]] = {
     "99999999A": (_NIF,),
-    "9999999A": (_NIF, _id("IE_PPS", stdnum("ie.pps"), "identity nino")),
+    "9999999A": (
+        _id("ES_NIF", lambda number: _NIF.valid("0" + number), "dni nif identity", anywhere=True),
+        _id("IE_PPS", stdnum("ie.pps"), "identity nino"),
+    ),
     "9999999AA": (_id("IE_PPS", stdnum("ie.pps"), "identity nino"),),
     "A9999999A": (
         _NIE,
         _id("SG_FIN", lambda number: number[0] in "STFGM" and _singapore(number), "nric identity", anywhere=True),
+        _id("SG_FIN", lambda number: number[0] in "STFGM", "nric identity", alone=True),
     ),
     "AA999999A": (_id("UK_NINO", check.nino, "nino", anywhere=True),),
     "AAAAA9999A": (
         _id("IN_PAN", check.pan, "pan", anywhere=True),
-        _id("IN_PAN", _sure, "pan"),
+        _id("IN_PAN", _sure, "pan", alone=True),
     ),
     "AAA9999999": (_id("IN_VOTER", _sure, "voter"),),
     "A9999999": (
@@ -54,17 +59,14 @@ _SHAPES: dict[str, tuple[_Id, ...]] = {
         _id("IN_PASSPORT", _sure, "passport"),
     ),
     "A99999999": (_id("US_PASSPORT", _sure, "passport"),),
-    "999999999": (),
     "A999999999": (
-        _id("DE_HEALTH_INSURANCE", check.health_insurance, "kasse"),
+        _id("DE_HEALTH_INSURANCE", check.health_insurance, "kasse", alone=True),
         _id("TW_ID", check.taiwanese, "chinese identity"),
     ),
     "AAA999999": (_id("ES_PASSPORT", _sure, "passport"),),
     "99AAAAA9999A9A9": (_id("IN_GSTIN", check.gstin, "gst", anywhere=True),),
     "99AAAAA9999A9AA": (_id("IN_GSTIN", check.gstin, "gst", anywhere=True),),
     "99999999A999": (_id("DE_SOCIAL_SECURITY", check.pension, "rente", anywhere=True),),
-    "999999A9999": (_id("FI_PERSONAL_IDENTITY_CODE", stdnum("fi.hetu"), "hetu", anywhere=True),),
-    "999999A999A": (_id("FI_PERSONAL_IDENTITY_CODE", stdnum("fi.hetu"), "hetu", anywhere=True),),
     "99999999999999999A": (_id("CN_RIC", stdnum("cn.ric"), "chinese identity", anywhere=True),),
     "999999999AA9": (_id("PT_CC", stdnum("pt.cc"), "cc identity", anywhere=True),),
 }
@@ -75,8 +77,9 @@ _PATTERNS = (  # ids whose letters and digits change places
     (re.compile(r"[A-Z0-9]{5}[0-9]{6}[A-Z9]{2}[0-9A-Z]{3}"), _id("UK_DRIVING_LICENCE", check.uk_licence, "licence", anywhere=True)),
     (re.compile(r"[1-9][A-Z][0-9A-Z][0-9][A-Z][0-9A-Z][0-9][A-Z]{2}[0-9]{2}"), _id("US_MBI", check.mbi, "medicare", anywhere=True)),
     (re.compile(r"[0-9A-Z]{12}[0-9]{2}"), _id("CNPJ", stdnum("br.cnpj"), "cnpj", anywhere=True)),
-    (re.compile(r"[CFGHJKLMNPRTVWXYZ][0-9CFGHJKLMNPRTVWXYZ]{7}[0-9]"), _id("DE_ID_CARD", check.machine_readable, "ausweis passport identity")),
-    (re.compile(r"[DMSRGO][0-9]{3}[0-9A-Z][0-9]{4}"), _id("KR_PASSPORT", _sure, "passport")),
+    (re.compile(r"[CFGHJKLMNPRTVWXYZ][0-9CFGHJKLMNPRTVWXYZ]{7}[0-9]"), _id("DE_ID_CARD", check.machine_readable, "ausweis passport identity", alone=True)),
+    (re.compile(r"T[0-9]{8}"), _id("DE_ID_CARD", _sure, "ausweis identity", alone=True)),
+    (re.compile(r"[DMSRGO][0-9]{3}[0-9A-Z][0-9]{4}"), _id("KR_PASSPORT", _sure, "passport", alone=True)),
 )
 # Ids with signs in them. Each is read without its signs by the table above.
 _PARTED = re.compile(
@@ -93,6 +96,7 @@ _PARTED = re.compile(
     r"|[A-Za-z]{6} [0-9A-Za-z]{2}[A-Za-z][0-9A-Za-z]{2} [A-Za-z][0-9A-Za-z]{3}[A-Za-z]"  # Italy
     r")(?![A-Za-z0-9])"
 )
+_HETU = re.compile(r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-Y]")
 _SIGNS = re.compile(r"[^A-Z0-9]")
 _LOOSE = {  # family to kind, and how what follows the cue may look
     "passport": ("PASSPORT", re.compile(r"[A-Za-z]{0,3}[0-9][0-9A-Za-z]{4,8}(?<=[0-9A-Za-z]{8})")),
@@ -109,7 +113,7 @@ _LOOSE = {  # family to kind, and how what follows the cue may look
     "record": ("MEDICAL_RECORD", re.compile(r"(?=[A-Za-z-]{0,4}[0-9])[A-Za-z0-9/-]{5,16}")),
 }
 _END = re.compile(r"(?![A-Za-z0-9])")
-_GAP = re.compile(r"[ \t:#=.,\"'-]{0,4}(?:(?:is|number|no|nr|num|id|é|es|ist|nº|n|card|my)[\s:#=.º°\"']{1,3}){0,3}", re.IGNORECASE)
+_GAP = re.compile(r"[ \t:#=.,\"'-]{0,4}(?:(?:is|number|no|nr|num|id|é|es|ist|nº|n|card|my|do|da|of|the|veículo|veiculo|vehicle|car|carro)[\s:#=.º°\"']{1,3}){0,3}", re.IGNORECASE)
 
 
 def _singapore(number: str) -> bool:
@@ -129,12 +133,15 @@ def identifiers(reading: Reading) -> Iterator[Span]:
 
 
 def _named(reading: Reading, token: re.Match[str]) -> Iterator[Span]:
-    number = _SIGNS.sub("", token[0].upper())
+    written = token[0].upper()
+    if _HETU.fullmatch(written) and check.finnish(written):
+        yield Span(*token.span(), "FI_PERSONAL_IDENTITY_CODE")
+    number = _SIGNS.sub("", written)
     if number.isdigit():
         return
     reading.budget.spend(1)
     for known in _candidates(number):
-        if known.anywhere or reading.beside(*token.span(), known.families) or reading.alone(*token.span()):
+        if known.anywhere or reading.beside(*token.span(), known.families) or (known.alone and reading.alone(*token.span())):
             reading.budget.spend(_COST)
             if known.valid(number):
                 yield Span(*token.span(), known.kind)

@@ -16,6 +16,7 @@ _GAP = re.compile(r"[ \t\n.,_'’+\-]{0,3}")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SIGNS = re.compile(r"[0-9_@/:#]")
 _LETTERS = re.compile(r"[^\W\d_]")
+_DIGITS = "0123456789"
 _SHORTEST_PART = 3
 _SHORTEST_LOWER = 4  # a part of three letters counts only with a capital
 _SHORTEST_JOINED = 5
@@ -83,25 +84,25 @@ class Known:
             return
         flat = plain(text)
         for token in _TOKEN.finditer(flat):
-            span = self._at(text, flat, token)
-            if span:
+            word = token[0]
+            entries = self.entries.get(word)
+            if entries is None and word[-1] in _DIGITS and len(bare := word.rstrip(_DIGITS)) >= _SHORTEST_LOWER:
+                entries = self.entries.get(bare)
+            if entries is not None and (span := _first(entries, text, flat, token)):
                 yield span
-
-    def _at(self, text: str, flat: str, token: re.Match[str]) -> Span | None:
-        word = token[0]
-        entries = self.entries.get(word)
-        if entries is None and word[-1].isdigit():
-            bare = word.rstrip("0123456789")
-            entries = self.entries.get(bare) if len(bare) >= _SHORTEST_LOWER else None
-        for entry in entries or ():
-            end = _end(flat, token.end(), entry.tokens)
-            if end is not None and (not entry.careful or _written_as_name(text, token.start(), end)):
-                return Span(token.start(), end, entry.kind)
-        return None
 
     def is_number(self, digits: str) -> bool:
         """Whether these digits are a registered phone number, with or without its country."""
         return len(digits) >= _SHORTEST_NUMBER and digits[-_TAIL:] in self.tails
+
+
+def _first(entries: tuple[_Entry, ...], text: str, flat: str, token: re.Match[str]) -> Span | None:
+    """The longest of these that stands at `token`."""
+    for entry in entries:
+        end = _end(flat, token.end(), entry.tokens)
+        if end is not None and (not entry.careful or _written_as_name(text, token.start(), end)):
+            return Span(token.start(), end, entry.kind)
+    return None
 
 
 def plain(text: str) -> str:
@@ -124,6 +125,8 @@ def _entries(name: str) -> Iterator[_Entry]:
     tokens = tuple(_TOKEN.findall(plain(name)))
     if not tokens or not any(len(token) > 1 for token in tokens):
         return
+    if len(tokens) > 1 and all(token.isdigit() for token in tokens):
+        return  # a phone number: its digits are compared, however they are grouped
     if "@" in name:
         yield _Entry(tokens, "EMAIL_ADDRESS")
     elif _SIGNS.search(name) or (len(tokens) == 1 and name.islower()):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from privacy.cue import fills
 from privacy.reading import Reading
 from privacy.span import Span
 
@@ -29,6 +30,7 @@ _OFFICE = re.compile(
     re.IGNORECASE,
 )
 _COST = 2
+_SHORTEST_GLUED = 6
 
 _SPOKEN = re.compile(
     rf"(?<![\w.])[{_LATIN}][\w.+-]{{0,63}}"
@@ -38,8 +40,12 @@ _SPOKEN = re.compile(
     re.IGNORECASE,
 )
 _SPOKEN_MARK = re.compile(r"[\[({]\s?(?:at|arroba|@)\s?[\])}]|\s(?:at|arroba)\s", re.IGNORECASE)
-_COM = re.compile(r"com(?:br)?\b", re.IGNORECASE)
-_GLUED = re.compile(rf"(?<!\w)(?P<own>[a-z0-9._]{{0,40}}?)(?:{_PROVIDERS})[ .]?\Z", re.IGNORECASE)
+_COM = re.compile(r"com(?:br)?\b")
+_GLUED = re.compile(
+    r"(?<!\w)(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|gamil|gmai|gmal|yahoo|outlook"
+    r"|aol|icloud|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)[ .]?\Z"
+)
+_ANNOUNCED = re.compile(r"(?<!\w)[a-z0-9._]{5,40}[ .]?\Z")
 _NAME_BEFORE = re.compile(r"(?:([a-z]{1,30}) )?(?:[0-9]{1,8} )?\Z", re.IGNORECASE)
 _NO_NAME = frozenset(
     """is email mail id ids my its it at address adress to the on and this here are was as e or email_id your for of that
@@ -87,18 +93,23 @@ def _spoken(reading: Reading) -> Iterator[Span]:
     at = lowered.find("com")
     while at >= 0:
         reading.budget.spend(1)
-        found = _glued(lowered, at)
+        found = _glued(reading, lowered, at)
         if found:
             yield found
         at = lowered.find("com", at + 3)
 
 
-def _glued(lowered: str, at: int) -> Span | None:
-    """An address whose signs were lost, by the provider's name before this "com"."""
+def _glued(reading: Reading, lowered: str, at: int) -> Span | None:
+    """An address whose signs were lost, by the provider's name before this "com" or by a cue before it."""
     ending = _COM.match(lowered, at)
-    provider = _GLUED.search(lowered, max(0, at - 60), at) if ending else None
-    if ending is None or provider is None:
+    if ending is None:
         return None
+    provider = _GLUED.search(lowered, max(0, at - 60), at)
+    if provider is None or (len(provider[0]) < _SHORTEST_GLUED and provider["own"]):
+        word = _ANNOUNCED.search(lowered, max(0, at - 60), at)
+        before = reading.cues.before(word.start()) if word else None
+        announced = word and before and before[0] == "email" and fills(before[1])
+        return Span(word.start(), ending.end(), KIND) if word and announced else None
     start = provider.start() if provider["own"] else _words_before(lowered, provider.start())
     return None if start is None else Span(start, ending.end(), KIND)
 

@@ -5,11 +5,13 @@ but digits costs what its length is and no more.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import cache
 
-from privacy.cue import fills
+from privacy.cue import REACH, fills
 from privacy.digits import LOOSE, RULES, Loose, Rule
 from privacy.reading import Reading
 from privacy.span import Span
@@ -22,11 +24,17 @@ _HASH = re.compile(r"[0-9a-fA-F]{24,}")
 _SHAPE = re.compile(r"([0-9]+)([^0-9]?)")
 
 
+class _Need(Enum):
+    NOTHING = auto()
+    CUE_OR_SILENCE = auto()
+    CUE = auto()
+
+
 @dataclass(slots=True)
 class _Node:
-    """After these groups: the rules that end here (with their separators and whether they need a cue), and what may follow."""
+    """After these groups: the rules that end here, their separators and what they need besides; and what may follow."""
 
-    ending: list[tuple[Rule, str, bool]] = field(default_factory=list)
+    ending: list[tuple[Rule, str, "_Need"]] = field(default_factory=list)
     longer: dict[int, "_Node"] = field(default_factory=dict)
 
 
@@ -34,30 +42,34 @@ class _Node:
 def _trie() -> _Node:
     root = _Node()
     for rule in RULES:
-        for shapes, needs_cue in ((rule.always, False), (rule.beside, True)):
+        needs = ((rule.always, _Need.NOTHING), (rule.alone, _Need.CUE_OR_SILENCE), (rule.beside, _Need.CUE))
+        for shapes, need in needs:
             for shape in shapes:
-                _plant(root, rule, shape, needs_cue=needs_cue)
+                _plant(root, rule, shape, need)
     return root
 
 
-def _plant(node: _Node, rule: Rule, shape: str, *, needs_cue: bool) -> None:
+def _plant(node: _Node, rule: Rule, shape: str, need: _Need) -> None:
     separators = ""
     for length, separator in _SHAPE.findall(shape):
         node = node.longer.setdefault(int(length), _Node())
         separators += separator
-    node.ending.append((rule, separators, needs_cue))
+    node.ending.append((rule, separators, need))
 
 
 def numbers(reading: Reading) -> Iterator[Span]:
     """Ids by their check digits, then by their cue."""
     done = -1
-    for index, (start, _) in enumerate(reading.groups):
-        if start < done:
-            continue
-        found = _longest(reading, index) or _loose(reading, index)
-        if found is not None:
-            done = found.end
-            yield found
+    first_groups = _trie().longer
+    for index, (start, end) in enumerate(reading.groups):
+        if end - start in first_groups and start >= done:
+            found = _longest(reading, index)
+            if found is not None:
+                done = found.end
+                yield found
+    for at, family in zip(reading.cues.ends, reading.cues.families, strict=True):
+        if family in LOOSE:
+            yield from _loose(reading, at, LOOSE[family])
 
 
 def _longest(reading: Reading, index: int) -> Span | None:
@@ -74,8 +86,8 @@ def _longest(reading: Reading, index: int) -> Span | None:
             break
         node = following
         digits += text[group_start:end]
-        for rule, shape, needs_cue in node.ending:
-            if _parted(shape, separators) and _stands(reading, rule, start, end, digits, needs_cue=needs_cue):
+        for rule, shape, need in node.ending:
+            if _parted(shape, separators) and _stands(reading, rule, need, Span(start, end, digits)):
                 found = Span(start, end, rule.kind)
                 break
         index += 1
@@ -93,12 +105,16 @@ def _parted(shape: str, separators: str) -> bool:
     )
 
 
-def _stands(reading: Reading, rule: Rule, start: int, end: int, digits: str, *, needs_cue: bool) -> bool:
-    """Whether neighbours, cue and check digits agree; the cheap questions first."""
+def _stands(reading: Reading, rule: Rule, need: _Need, found: Span) -> bool:
+    """Whether neighbours, cue and check digits agree; the cheap questions first. `found.kind` holds the digits."""
+    start, end, digits = found
     if not _free(reading, start, end, glued=rule.glued):
         return False
-    if needs_cue and not (reading.beside(start, end, rule.families) or reading.alone(start, end)):
+    if not rule.glued and reading.elsewhere(start):
         return False
+    if need is not _Need.NOTHING and not reading.beside(start, end, rule.families):
+        if need is _Need.CUE or not reading.alone(start, end):
+            return False
     reading.budget.spend(_CHECK_COST)
     return rule.valid(digits)
 
@@ -124,18 +140,19 @@ def _in_hash(text: str, start: int, end: int) -> bool:
     return around is not None and around.start() < start + 1 and around.end() > end and not around[0].isdigit()
 
 
-def _loose(reading: Reading, index: int) -> Span | None:
-    """What the cue right before this group makes of it and of the groups that hang on it."""
+def _loose(reading: Reading, at: int, loose: Loose) -> Iterator[Span]:
+    """What a cue that ends at `at` makes of the digits right behind it."""
+    index = bisect_left(reading.groups, (at, 0))
+    if index == len(reading.groups) or reading.groups[index][0] - at > REACH:
+        return
     start = reading.groups[index][0]
     before = reading.cues.before(start)
-    loose = LOOSE.get(before[0]) if before else None
-    if before is None or loose is None or not fills(before[1]):
-        return None
+    if before is None or len(before[1]) != start - at or not fills(before[1]):
+        return
     end = _hanging(reading, index, loose)
-    if end is None:
-        return None
-    tail = _TAIL.match(reading.text, end)
-    return Span(start, tail.end() if tail else end, loose.kind)
+    if end is not None:
+        tail = _TAIL.match(reading.text, end)
+        yield Span(start, tail.end() if tail else end, loose.kind)
 
 
 def _hanging(reading: Reading, index: int, loose: Loose) -> int | None:

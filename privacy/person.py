@@ -8,7 +8,7 @@ from privacy.span import Span
 
 KIND = "PERSON"
 _LINK = re.compile(
-    r"(?:'s|’s)?(?: completo| complet| on| and| e cognome)?(?P<verb>\s{0,2}(?:is|was|as|é|e|es|est|ist|er|como|-se|se)\b|\s?[:=\-]|\*\*:?)?\**\s{1,3}"
+    r"(?:'s|’s)?(?: completo| complet| on| and| e cognome)?(?P<verb>\s{0,2}(?:is|was|as|é|e|es|est|ist|er|como|-se|se)\b|\s?[:=?\-]|\*\*:?)?\**\s{1,6}"
     r"(?:is |as |: |mr\.? |mrs\.? |ms\.? |dr\.? |sr\.? |sra\.? )?",
     re.IGNORECASE,
 )
@@ -24,6 +24,7 @@ _NAMED_ALONE = frozenset(
     customername cardholdername""".split()
 )
 _ITSELF = frozenset("chamo chama chamado chamada chamar llamo llama appelle heiße heisse chiamo heter heet identificou nazywam".split())
+_CALLED = frozenset("chama chamado chamada chamar identificou".split())  # also "calls", "a call"
 _THINGS = frozenset(
     """user file brand product hotel company business domain event place street city school class function table column
     package project host key game movie song book band restaurant airline flight drug pet store bank account card screen
@@ -40,14 +41,15 @@ _NO_NAME = frozenset(
     passenger password phone please provide provided ready really right s same say send sent she should showing shown so some sorry spelled spelling
     still sure t tag thank thanks that the their them then there they thing this those to today told too traveling trying under unable up update us use
     used user very want was we well were what when where which while who why will with wondering wrong yes yet you your yours ticket seat
+    appear appears appeared shows showed spelt isn isnt doesn doesnt wasn incorrectly wrongly sir madam actually want matches match
     é e o a os as do da de um uma não nao que com sem para por seu sua meu minha no na está foi es el la los las un una y con su""".split()
 )
 _ORGANISATION = frozenset(
     """team support customer service services bank banco company inc corp ltd ltda llc gmbh university universidade universidad school escola escuela
     hospital secretaria ministério ministerio department departamento ouvidoria equipe equipo central airlines airways airline hotel institute
     instituto agência agencia government governo detran card account flight gold silver platinum visa mastercard street avenue road rua avenida
-    administração prefeitura tribunal polícia police conselho diretoria gerência coordenação setor hello dear english united states kingdom new york
-    los angeles san francisco basic economy business class monday tuesday wednesday thursday friday saturday sunday january february march april
+    administração prefeitura tribunal polícia police conselho diretoria gerência coordenação setor hello dear english real person human representative supervisor manager world there team sir madam
+       basic economy business class monday tuesday wednesday thursday friday saturday sunday january february march april
     june july august september october november december email phone cpf rg address order booking""".split()
 )
 _MOST_WORDS = 5
@@ -80,10 +82,12 @@ def _behind_name(text: str, lowered: str, start: int, end: int) -> Span | None:
     link = _LINK.match(text, end)
     if link is None or owner in _THINGS:
         return None
-    said = bool(link["verb"]) or owner in _OWN or word in _ITSELF or not lowered[:start].strip()
-    if not said:
-        return None
-    return _capitalised(text, link.end(), fewest=1) or _small(text, link.end())
+    told = owner in _OWN or word in _ITSELF or not lowered[:start].strip()
+    verb = link["verb"] or ""
+    found = _capitalised(text, link.end(), fewest=1 if verb or told else 2)
+    if found or "?" in verb or word in _CALLED or not (verb or told):
+        return found
+    return _small(text, link.end())
 
 
 def _behind_title(text: str, start: int, end: int) -> Span | None:
@@ -98,7 +102,7 @@ def _behind_title(text: str, start: int, end: int) -> Span | None:
 
 def _capitalised(text: str, at: int, *, fewest: int) -> Span | None:
     """The words from `at` on that are written with a capital, at least `fewest`; particles and initials may stand between."""
-    start, end, count = at, at, 0
+    start, end, count, particle = at, at, 0, False
     while count < _MOST_WORDS:
         word = _WORD.match(text, at)
         if word is None:
@@ -106,12 +110,17 @@ def _capitalised(text: str, at: int, *, fewest: int) -> Span | None:
         bare = word[0].rstrip(".")
         lowered = bare.lower()
         if bare[0].isupper() or not bare[0].islower():  # a script without capitals counts as written with one
+            if lowered in _ORGANISATION and particle:
+                break
             if lowered in _ORGANISATION or (count == 0 and lowered in _NO_NAME):
                 return None
+            particle = False
             count += 1
             end = word.end() if len(bare) == 1 else word.start() + len(bare)
         elif count == 0 or lowered not in _PARTICLES:
             break
+        else:
+            particle = True
         at = word.end() + 1
         if text[word.end() : at] != " " or (word[0].endswith(".") and len(bare) > _INITIAL):
             break

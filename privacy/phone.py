@@ -16,9 +16,14 @@ from privacy.reading import Reading
 from privacy.span import Span
 from privacy.vocabulary import OTHER
 
+Group = tuple[int, int]
+
 KIND = "PHONE_NUMBER"
 FEWEST, MOST = 7, 15  # digits
 _MOST_GROUPS = 8
+_LONGEST_GAP = 5
+_LONGEST_CODE = 3  # digits of a country's code
+_PLAIN_GAPS = frozenset((" ", "-", "."))
 _GAP = re.compile(r" ?[-.–/]? ?|[ .\-]?\([ ]?|[ ]?\)[ .\-/]{0,2}|[ .\-]?\(0\)[ .\-]?|\)\(")
 _EXTENSION = re.compile(r"\s?(?:x|ext\.?|ramal|poste|anexo)\s?[0-9]{1,6}(?![0-9])", re.IGNORECASE)
 _DATE = re.compile(
@@ -31,9 +36,9 @@ _COST = 6
 
 # Lengths of groups and what parts them, for numbers that people write without their country and without a word of warning.
 _SHAPES = {
-    "3-3-4": ("US",),
+    "3-3-4": ("US", "IN", "MX"),
     "3.3.4": ("US",),
-    "3 3 4": ("US",),
+    "3 3 4": ("US", "IN", "MX"),
     "3 3-4": ("US",),
     "1-3-3-4": ("US",),
     "1 3 3 4": ("US",),
@@ -48,6 +53,9 @@ _SHAPES = {
     "3 2 2 2": ("ES",),
     "3-2-2-2": ("ES",),
     "2 3 2 2": ("ES",),
+    "3 3 2 2": ("TR",),
+    "3.3.2.2": ("TR",),
+    "3-3-2-2": ("TR",),
     "5 5": ("IN",),
     "5-5": ("IN",),
 }
@@ -97,33 +105,25 @@ def is_region(region: str) -> bool:
     return _plan(region) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """Groups of digits that may be one number: `plus` where the country code is certain."""
-
-    groups: tuple[tuple[int, int], ...]
-    digits: str
-    start: int
-    plus: bool
-
-    @property
-    def end(self) -> int:
-        return self.groups[-1][1]
-
-
 def phones(reading: Reading) -> Iterator[Span]:
     """Every phone number, extension included."""
     index = 0
     while index < len(reading.groups):
-        chain = _chain(reading, index)
-        found = _number(reading, chain) if sum(end - start for start, end in chain) >= FEWEST else None
+        count = _count(reading, index)
+        for chain in _clusters(reading.text, reading.groups[index : index + count]):
+            yield from _numbers(reading, chain)
+        index += count
+
+
+def _numbers(reading: Reading, chain: Sequence[Group]) -> Iterator[Span]:
+    """The numbers that follow each other in a chain: what is left behind one may be another."""
+    while sum(end - start for start, end in chain[:_MOST_GROUPS]) >= FEWEST:
+        found = _number(reading, chain)
         if found is None:
-            index += len(chain) if len(chain) < _MOST_GROUPS else 1
-            continue
+            return
         extension = _EXTENSION.match(reading.text, found.end)
         yield Span(found.start, extension.end() if extension else _closed(reading.text, found), KIND)
-        while index < len(reading.groups) and reading.groups[index][0] < found.end:
-            index += 1
+        chain = [group for group in chain if group[0] >= found.end]
 
 
 def _closed(text: str, found: Span) -> int:
@@ -131,19 +131,34 @@ def _closed(text: str, found: Span) -> int:
     return found.end + 1 if text[found.end : found.end + 1] == ")" and "(" in text[found.start : found.end] else found.end
 
 
-def _chain(reading: Reading, index: int) -> tuple[tuple[int, int], ...]:
-    """The groups from `index` on that nothing but a phone number's signs parts."""
+def _count(reading: Reading, index: int) -> int:
+    """How many groups from `index` on nothing but a phone number's signs parts."""
     groups, text = reading.groups, reading.text
     last = index
-    while last + 1 < len(groups) and last - index + 1 < _MOST_GROUPS:
-        gap = groups[last + 1][0] - groups[last][1]
-        if gap > 5 or not _GAP.fullmatch(text, groups[last][1], groups[last + 1][0]):
+    while last + 1 < len(groups):
+        start, stop = groups[last][1], groups[last + 1][0]
+        if text[start:stop] not in _PLAIN_GAPS and (stop - start > _LONGEST_GAP or not _GAP.fullmatch(text, start, stop)):
             break
         last += 1
-    return tuple(groups[index : last + 1])
+    return last + 1 - index
 
 
-def _number(reading: Reading, chain: tuple[tuple[int, int], ...]) -> Span | None:
+def _clusters(text: str, chain: Sequence[Group]) -> Iterator[Sequence[Group]]:
+    """The chain, cut where one number ends and the next begins: before a bracket, or where spaces part dashed ones."""
+    if len(chain) == 1 or sum(end - start for start, end in chain[:_MOST_GROUPS]) <= MOST:
+        yield chain[:_MOST_GROUPS]
+        return
+    gaps = [text[end:start] for (_, end), (start, _) in zip(chain, chain[1:], strict=False)]
+    dashed = any("-" in gap or "." in gap for gap in gaps)
+    first = 0
+    for at, gap in enumerate(gaps, start=1):
+        if ("(" in gap and chain[at - 1][1] - chain[at - 1][0] > _LONGEST_CODE) or (dashed and gap.isspace()):
+            yield chain[first:at]
+            first = at
+    yield chain[first:]
+
+
+def _number(reading: Reading, chain: Sequence[Group]) -> Span | None:
     text = reading.text
     start = chain[0][0]
     lead = text[max(0, start - 2) : start]
@@ -155,7 +170,7 @@ def _number(reading: Reading, chain: tuple[tuple[int, int], ...]) -> Span | None
     return None
 
 
-def _bound(text: str, chain: tuple[tuple[int, int], ...]) -> bool:
+def _bound(text: str, chain: Sequence[Group]) -> bool:
     """Whether no letter, sign or comma makes the chain a part of something longer."""
     start, end = chain[0][0], chain[-1][1]
     before, after = text[start - 1 : start], text[end : end + 2]
@@ -177,10 +192,10 @@ def _other_numbers(text: str, start: int, end: int) -> bool:
     return _DATE.search(text, start, end) is not None or _QUAD.fullmatch(text, start, end) is not None
 
 
-def _international(reading: Reading, chain: tuple[tuple[int, int], ...], start: int, *, sure: bool) -> Span | None:
+def _international(reading: Reading, chain: Sequence[Group], start: int, *, sure: bool) -> Span | None:
     """The longest run of the groups that is a number with its country; a shorter one where the next number follows."""
-    for count in range(len(chain), 0, -1):
-        digits = "".join(reading.text[a:b] for a, b in chain[:count])
+    for count in range(min(len(chain), _MOST_GROUPS), 0, -1):
+        digits = _digits(reading.text, chain[:count])
         if not FEWEST < len(digits) <= MOST:
             continue
         reading.budget.spend(_COST)
@@ -201,36 +216,44 @@ def _has_country(digits: str, *, parted: bool) -> bool:
     return False
 
 
-def _national(reading: Reading, chain: tuple[tuple[int, int], ...], start: int) -> Span | None:
-    digits = "".join(reading.text[a:b] for a, b in chain)
+def _national(reading: Reading, chain: Sequence[Group], start: int) -> Span | None:
+    digits = _digits(reading.text, chain[:_MOST_GROUPS])
     if reading.known.is_number(digits):
         return Span(_opened(reading.text, start), chain[-1][1], KIND)
     before = reading.cues.before(start)
     family = before[0] if before else ""
-    if family in ("phone", "call") and before:
+    if before and family in ("phone", "call"):
         return _announced(reading, chain, strong=family == "phone" and fills(before[1]))
-    if family in OTHER or len(digits) > MOST or not _shaped(reading, chain, digits, start):
-        return _announced(reading, chain, strong=False) if reading.cues.after(chain[-1][1]) == "phone" else None
+    if reading.cues.after(chain[-1][1]) == "phone" and len(chain) < _MOST_GROUPS:
+        return _announced(reading, chain, strong=False)
+    if family in OTHER or len(digits) > MOST or not _shaped(reading, chain, digits):
+        return None
     return Span(_opened(reading.text, start), chain[-1][1], KIND)
+
+
+def _digits(text: str, chain: Sequence[Group]) -> str:
+    return "".join([text[start:end] for start, end in chain])
 
 
 def _opened(text: str, start: int) -> int:
     return start - 1 if text[start - 1 : start] == "(" else start
 
 
-def _announced(reading: Reading, chain: tuple[tuple[int, int], ...], *, strong: bool) -> Span | None:
-    """A number behind a word such as "phone": any that could be dialled, where the word is strong; else a valid one."""
-    text = reading.text
-    for count in range(len(chain), 0, -1):
-        digits = "".join(text[a:b] for a, b in chain[:count])
+def _announced(reading: Reading, chain: Sequence[Group], *, strong: bool) -> Span | None:
+    """A number behind a word such as "phone": a valid one, or any that could be dialled where the word is strong."""
+    dialled = None
+    for count in range(min(len(chain), _MOST_GROUPS), 0, -1):
+        digits = _digits(reading.text, chain[:count])
         if not FEWEST <= len(digits) <= MOST or len(set(digits)) == 1:
             continue
         reading.budget.spend(_COST)
         if _institution(reading, digits):
             return None
-        if strong or _valid(reading, digits) or _shaped(reading, chain[:count], digits, chain[0][0]):
-            return Span(_opened(text, chain[0][0]), chain[count - 1][1], KIND)
-    return None
+        found = Span(_opened(reading.text, chain[0][0]), chain[count - 1][1], KIND)
+        if _valid(reading, digits) or _shaped(reading, chain[:count], digits):
+            return found
+        dialled = dialled or found
+    return dialled if strong else None
 
 
 def _valid(reading: Reading, digits: str) -> bool:
@@ -246,31 +269,31 @@ def _institution(reading: Reading, digits: str) -> bool:
     return digits.startswith(("0800", "0300", "800", "1800")) and len(digits) >= 10  # noqa: PLR2004
 
 
-def _shaped(reading: Reading, chain: tuple[tuple[int, int], ...], digits: str, start: int) -> bool:
+def _shaped(reading: Reading, chain: Sequence[Group], digits: str) -> bool:
     """Whether the groups are written the way a region writes its numbers, and the number exists there."""
     if not FEWEST < len(digits) <= MOST or len(chain) == 1:
         return False
+    start = chain[0][0]
     shape = _shape(reading.text, chain)
-    bracketed = reading.text[start - 1 : start] == "("
-    regions = _SHAPES.get(shape, ())
-    if not bracketed and digits[0] == "0" and _zero_led(shape):
+    if reading.text[start - 1 : start] == "(" and ")" in reading.text[start : chain[1][0]]:
         regions = reading.regions
-    elif bracketed and ")" in reading.text[start : chain[1][0]]:
+    elif digits[0] == "0" and _zero_led(shape):
         regions = reading.regions
     else:
-        regions = tuple(region for region in regions if region in reading.regions)
-    reading.budget.spend(_COST * min(len(regions), 3))
+        regions = tuple(region for region in _SHAPES.get(shape, ()) if region in reading.regions)
+    reading.budget.spend(min(len(regions), _COST))
     return any(plan.personal_line(digits) for plan in map(_plan, regions) if plan)
 
 
 def _zero_led(shape: str) -> bool:
-    """A trunk prefix, and groups of two digits or more parted by one kind of sign."""
+    """A trunk prefix, and groups of two digits or more parted by one kind of sign; the last four may have a dash."""
     lengths = [int(length) for length in re.findall("[0-9]+", shape)]
-    signs = set(re.sub("[0-9]", "", shape))
-    return min(lengths) > 1 and lengths[0] < 6 and (len(signs) == 1 or signs == {" ", "-"} or signs == {"/", " "})  # noqa: PLR2004
+    signs = re.sub("[0-9]", "", shape)
+    regular = len(set(signs)) == 1 or (set(signs[:-1]) == {" "} and signs[-1] == "-" and lengths[-1] == 4)  # noqa: PLR2004
+    return regular and min(lengths[1:]) > 1 and (lengths[0] > 1 or len(lengths) > 3) and lengths[0] < 6  # noqa: PLR2004
 
 
-def _shape(text: str, chain: tuple[tuple[int, int], ...]) -> str:
+def _shape(text: str, chain: Sequence[Group]) -> str:
     parts = [str(chain[0][1] - chain[0][0])]
     for (_, end), (start, stop) in zip(chain, chain[1:], strict=False):
         gap = text[end:start].strip("() ") or " "

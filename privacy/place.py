@@ -8,7 +8,7 @@ from privacy.span import Span
 
 _LONGEST = 120
 _SHORTEST = 6
-_DOOR = re.compile("[0-9]")
+_DOOR = re.compile(r"[0-9](?![0-9]* (?:anos|meses|dias|years|months|weeks|days|hours|minutes|km|miles))")
 _KEY = re.compile(r"(?:_?line)?_?[12]?\\{0,3}\"\s{0,2}:\s{0,2}\\{0,3}\"(?P<value>[^\"\\\n<]{3,160})\\{0,3}\"")
 _BEHIND_ADDRESS = re.compile(
     r"(?:es)?(?: residencial| residential| here| line ?[12]|\(es\))?(?:\s{0,2}(?:is|are|was|to|é|es|est|ist|fica|now|below|as follows)\b|,? here they are)*"
@@ -21,6 +21,7 @@ _BEHIND_LIVING = re.compile(
 _ADDRESSES = frozenset(
     "address addresses addr endereço endereco dirección direccion adresse indirizzo street addressline streetaddress logradouro residência residencia".split()
 )
+_MACHINES = re.compile(r"\b(?:wallet|e-?mail|mail|ip|mac|web|site|bitcoin|btc|hardware|physical|url)[ _]\Z")
 _STOP = re.compile(
     r"[\"\\<>{}|!?@]|[.;](?=\s|\Z)(?<!\b[A-Za-z][a-z]\.)(?<!\b[A-Za-z][a-z]{2}\.)|\n\s*\n"
     r"|\s(?:and|but|because|que|para|for|i am|is my|please|since|with|my|on the|phone|tel|email)\s|: ",
@@ -45,6 +46,8 @@ def homes(reading: Reading) -> Iterator[Span]:
     """Streets behind "my address is", "I live at", a key; only where a number says which door."""
     text = reading.text
     for start, end, _ in reading.cues.phrased("home"):
+        if _MACHINES.search(reading.cues.text, max(0, start - 12), start):
+            continue
         key = _KEY.match(text, end)
         if key:
             found = key.span("value")

@@ -4,7 +4,7 @@ import re
 from functools import cached_property
 
 from privacy.budget import Budget
-from privacy.cue import Cues, cues
+from privacy.cue import Cues, cues, fills
 from privacy.known import Known
 from privacy.vocabulary import OTHER
 
@@ -47,6 +47,6 @@ class Reading:
         return self.cues.after(end) in families and (before is None or before[0] not in OTHER)
 
     def elsewhere(self, start: int) -> bool:
-        """Whether the nearest cue speaks of something that belongs to nobody."""
+        """Whether the nearest cue says that this is something that belongs to nobody ("order no. 1")."""
         before = self.cues.before(start)
-        return before is not None and before[0] in OTHER
+        return before is not None and before[0] in OTHER and fills(before[1])

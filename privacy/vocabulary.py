@@ -130,6 +130,6 @@ FILLERS = frozenset(
     """number numbers num no nr nº n id ids code is are was the a my your his her as of at on to é e es est ist sob do da de del
     der la le el o um uma número numero numéro nummer número_de para com for and or y und with its it s d os meu minha mi
     mio il lautet me us him us here please have has new old up back again now corrente poupança pessoal personal key
-    chave pix value card account institucional bancária bank banco account_number mobile phone cell home work office
+    chave pix value card account institucional médico medico sp rj mg df bancária bank banco account_number mobile phone cell home work office
     main primary this that will be final ending sms text ou in em nas um por favor""".split()
 )
