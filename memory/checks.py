@@ -147,11 +147,13 @@ def _context(claim: Claim, turns: Sequence[Turn]) -> list[Turn]:
 
 def _dates_hold(claim: Claim, evidence: Evidence, record: Record) -> bool:
     """Whether each day that the text itself tells of was said, or stood in the line that it corrects."""
-    told = [found.interval for found in record.resolve(claim.text, _said_at(claim).said_at)]
     before = [line for line in record.log if line.id == claim.supersedes]
     earlier = {found.interval for line in before for found in record.resolve(line.text, line.observed_at)}
     earlier |= {line.refers_to for line in before if line.refers_to}
-    return all(interval in earlier or evidence.allows(interval) for interval in told)
+    return all(
+        told.interval in earlier or evidence.allows(claim.text[told.start : told.end], told.interval)
+        for told in record.resolve(claim.text, _said_at(claim).said_at)
+    )
 
 
 def _draft(claim: Claim, evidence: Evidence) -> Draft:

@@ -75,10 +75,14 @@ def aliases(value: Any, barred: str = "Ll") -> list[int]:
     if isinstance(value, list):
         below = [alias for each in value if not isinstance(each, list) for alias in aliases(each, barred)]
         return list(dict.fromkeys(below))
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
         return []
     found: list[int] = []
-    for first, last in re.findall(rf"(?<![\d.{barred}])(\d{{1,6}})(?:\s*(?:-|–|\.\.|to)\s*[A-Za-z#]?(\d{{1,6}}))?", str(value)):
+    for first, last in re.findall(
+        rf"(?<![\d.\-{barred}])(\d{{1,6}})(?!\d|\.\d)(?:\s*(?:-|–|\.\.|to)\s*#?(\d{{1,6}}))?", str(value)
+    ):
         low, high = int(first), int(last or first)
         found.extend(range(low, min(high, low + _LONGEST) + 1) if high >= low else [low])
     return list(dict.fromkeys(found))

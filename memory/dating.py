@@ -1,7 +1,7 @@
 """Whether the days that a model names stand in what was said, or follow from it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
@@ -9,7 +9,8 @@ from memory.batches import Part
 from memory.observation import Interval
 from memory.turn import Turn
 
-_SLACK = timedelta(days=1)  # time zones, and weeks that begin on Sunday
+_SLACK = timedelta(days=1)  # weeks may begin on Sunday
+_YEAR = 366  # days around a turn in which a date without a year is looked for
 _COARSE = 14  # days: from a mention longer than this, no single day follows
 _NEAR = 31  # days around a turn in which a language that nobody here resolves may mean any day
 _DAY = timedelta(days=1)
@@ -19,6 +20,14 @@ _UNREAD_SCRIPT = re.compile(r"[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
 
 
 class Dated(Protocol):
+    """Where a text, from character `start` to `end`, speaks of days, and of which."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
     @property
     def interval(self) -> Interval: ...
 
@@ -32,10 +41,15 @@ class Evidence:
     def __init__(self, turns: Sequence[Turn], resolve: Resolve) -> None:
         texts = [_words(turn) for turn in turns]
         self.mentions = [
-            found.interval for turn, text in zip(turns, texts, strict=True) for found in resolve(text, turn.said_at)
+            days
+            for turn, text in zip(turns, texts, strict=True)
+            for found in resolve(text, turn.said_at)
+            for days in _readings(found.interval, text[found.start : found.end], turn.said_at, resolve)
         ]
         self._days = [Interval(turn.said_at.date(), turn.said_at.date()) for turn in turns]
-        self._numbers = {number for text in texts for number in _numbers(text)}
+        self._text = "\n".join(texts).casefold()
+        self._words = set(re.findall(r"\w+", self._text))
+        self._numbers = _numbers(self._text)
         self._unread = not self.mentions and any(map(_UNREAD_SCRIPT.search, texts))
 
     def settle(self, claimed: Interval) -> Interval | None:
@@ -49,11 +63,13 @@ class Evidence:
             return claimed
         return max(near, key=lambda mention: _overlap(mention, claimed))
 
-    def allows(self, told: Interval) -> bool:
-        """Whether a text may tell of these days: mentioned, or those on which the turns were spoken."""
+    def allows(self, words: str, told: Interval) -> bool:
+        """Whether a text may tell of these days in these words: mentioned, or the turns' own days, or words of theirs."""
         if any(_supports(mention, told) for mention in [*self.mentions, *self._days]):
             return True
-        return self._literal(told) or self._beyond_reading(told)
+        # "Tuesday" is next week where something is planned and last week where it is told: the word itself was said.
+        said = words.casefold() in self._text or set(re.findall(r"\w+", words.casefold())) <= self._words
+        return said or self._literal(told) or self._beyond_reading(told)
 
     def _literal(self, told: Interval) -> bool:
         """The numbers themselves stand there, in a form that is ambiguous or of a language that is not resolved."""
@@ -64,7 +80,7 @@ class Evidence:
         if not self._unread:
             return False
         distance = min(abs((told.start - day.start).days) for day in self._days)
-        return distance <= _NEAR or (distance <= 366 and {told.start.day, told.end.day} <= self._numbers)
+        return distance <= _NEAR or (distance <= _YEAR and {told.start.day, told.end.day} <= self._numbers)
 
 
 def carries(text: str, days: Interval, at: datetime, resolve: Resolve) -> bool:
@@ -89,6 +105,31 @@ def interval(value: object) -> Interval | None:
     return Interval(min(span.start for span in named), max(span.end for span in named))
 
 
+def _readings(days: Interval, words: str, said_at: datetime, resolve: Resolve) -> Iterator[Interval]:
+    """What a mention may mean: without a year, "5 May" is the next one or the last, whichever its resolver chose."""
+    yield days
+    if re.search(r"\d{4}", words) or _is_relative(days, words, said_at, resolve):
+        return
+    for years in (-1, 1):
+        other = _moved(days, years)
+        if other and abs((other.start - said_at.date()).days) <= _YEAR:
+            yield other
+
+
+def _is_relative(days: Interval, words: str, said_at: datetime, resolve: Resolve) -> bool:
+    """Whether the words mean other days of the year when they are said at another time."""
+    later = [found.interval for found in resolve(words, said_at + timedelta(days=40))]
+    ends = (days.start.month, days.start.day, days.end.month, days.end.day)
+    return not any((at.start.month, at.start.day, at.end.month, at.end.day) == ends for at in later)
+
+
+def _moved(days: Interval, years: int) -> Interval | None:
+    try:
+        return Interval(days.start.replace(year=days.start.year + years), days.end.replace(year=days.end.year + years))
+    except ValueError:  # 29 February, or the end of the calendar
+        return None
+
+
 def _words(turn: Turn) -> str:
     lead = turn.lead if isinstance(turn, Part) else ""
     return "\n".join([lead, turn.text, *(call.arguments for call in turn.tool_calls)])
@@ -100,7 +141,8 @@ def _numbers(text: str) -> set[int]:
 
 def _supports(mention: Interval, told: Interval) -> bool:
     """They meet, and what is told is not much finer than what was mentioned."""
-    if told.start > mention.end + _SLACK or told.end < mention.start - _SLACK:
+    slack = _SLACK if mention.start != mention.end else timedelta(0)
+    if told.start > mention.end + slack or told.end < mention.start - slack:
         return False
     finer = _length(mention) > _COARSE and 2 * _length(told) < _length(mention)
     return not finer or told.start == mention.start or told.end == mention.end

@@ -108,7 +108,7 @@ def shown(tail: Sequence[Line]) -> list[Line]:
     kept: list[Line] = []
     left = TAIL
     for line in reversed(tail):
-        left -= tokens.count(_logged(1, line))
+        left -= tokens.count(f"{_logged(len(tail), line)}\n")
         if left < 0:
             break
         kept.append(line)
