@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, DateTime, ForeignKey, Identity, func
+from sqlalchemy import BigInteger, Column, DateTime, Identity, func
 from sqlmodel import Field
 
 
@@ -27,7 +27,6 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def space(*, primary_key: bool = False, checked: bool = True) -> Any:
-    """The space of a row. Not checked where a row hangs on another that is, and its insert is hot."""
-    references = [ForeignKey("spaces.id")] if checked else []
-    return Field(sa_column=Column(BigInteger, *references, primary_key=primary_key, nullable=False))
+def space(*, primary_key: bool = False) -> Any:
+    """The space of a row. Foreign keys and what goes with a deleted row stand in the migrations alone."""
+    return Field(sa_column=Column(BigInteger, primary_key=primary_key, nullable=False))

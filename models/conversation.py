@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Column, ForeignKey, LargeBinary, UniqueConstraint, Uuid
+from sqlalchemy import Column, LargeBinary, UniqueConstraint, Uuid
 from sqlmodel import Field, SQLModel
 
 from models.columns import created, identity, space
@@ -21,13 +21,8 @@ class Conversation(SQLModel, table=True):
 
     id: int = identity()
     space_id: int = space()
-    subject_id: UUID = Field(sa_column=Column(Uuid, ForeignKey("subjects.id", ondelete="CASCADE"), nullable=False))
+    subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     sealed_id: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
     agent: str
     created_at: datetime = created()
-
-
-def reference() -> Column[int]:
-    """A column that points at a conversation and goes with it."""
-    return Column(BigInteger, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False)

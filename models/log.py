@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Text, UniqueConstraint, Uuid, func, update
+from sqlalchemy import BigInteger, Column, Text, UniqueConstraint, Uuid, func, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
@@ -19,7 +19,7 @@ class Log(SQLModel, table=True):
 
     id: int = identity()
     space_id: int = space()
-    subject_id: UUID = Field(sa_column=Column(Uuid, ForeignKey("subjects.id", ondelete="CASCADE"), nullable=False))
+    subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     agent: str
     context: str
     last_seq: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default="0"))

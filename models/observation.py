@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, Column, ForeignKey, LargeBinary, SmallInteger, UniqueConstraint, Uuid, func
+from sqlalchemy import ARRAY, BigInteger, Column, LargeBinary, SmallInteger, UniqueConstraint, Uuid, func
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
@@ -22,7 +22,7 @@ class Generation(SQLModel, table=True):
 
     __tablename__ = "generations"
 
-    log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), primary_key=True))
+    log_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     number: int = Field(sa_column=Column(BigInteger, primary_key=True))
     space_id: int = space()
     made_by: str
@@ -41,8 +41,8 @@ class Observation(SQLModel, table=True):
     __table_args__ = (UniqueConstraint("log_id", "generation", "digest"),)
 
     id: int = identity()
-    space_id: int = space(checked=False)
-    log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), nullable=False))
+    space_id: int = space()
+    log_id: int = Field(sa_column=Column(BigInteger, nullable=False))
     subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     generation: int = Field(sa_column=Column(BigInteger, nullable=False))
     sealed: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))

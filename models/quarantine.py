@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, update
+from sqlalchemy import BigInteger, Column, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
@@ -21,8 +21,8 @@ class Quarantined(SQLModel, table=True):
 
     id: int = identity()
     space_id: int = space()
-    log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), nullable=False))
-    turn_id: int = Field(sa_column=Column(BigInteger, ForeignKey("turns.id", ondelete="CASCADE"), nullable=False))
+    log_id: int = Field(sa_column=Column(BigInteger, nullable=False))
+    turn_id: int = Field(sa_column=Column(BigInteger, nullable=False))
     reason: str
     attempts: list[dict[str, Any]] = Field(sa_column=Column(JSONB, nullable=False))
     created_at: datetime = created()

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import Column, ForeignKey, LargeBinary, Uuid
+from sqlalchemy import Column, LargeBinary, Uuid
 from sqlmodel import Field, SQLModel
 
 from models.columns import created, space
@@ -46,7 +46,7 @@ class Handle(SQLModel, table=True):
     space_id: int = space(primary_key=True)
     kind: str = Field(primary_key=True)
     digest: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
-    subject_id: UUID = Field(sa_column=Column(Uuid, ForeignKey("subjects.id", ondelete="CASCADE"), nullable=False))
+    subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     sealed: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
     confirmed: bool = True
     created_at: datetime = created()

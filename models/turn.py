@@ -6,12 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, SmallInteger, Text, Uuid, func, text, update
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, SmallInteger, Text, Uuid, func, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
 from models.columns import created, identity, moment, space
-from models.conversation import reference
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
@@ -48,10 +47,10 @@ class StoredTurn(SQLModel, table=True):
     )
 
     id: int = identity()
-    space_id: int = space(checked=False)
-    log_id: int = Field(sa_column=Column(BigInteger, ForeignKey("logs.id", ondelete="CASCADE"), nullable=False))
+    space_id: int = space()
+    log_id: int = Field(sa_column=Column(BigInteger, nullable=False))
     seq: int = Field(sa_column=Column(BigInteger, nullable=False))
-    conversation_id: int = Field(sa_column=reference())
+    conversation_id: int = Field(sa_column=Column(BigInteger, nullable=False))
     subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     role: str
     sealed: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
