@@ -136,7 +136,7 @@ async def add(connection: Connection, letter: Letter, run_at: datetime | None = 
 
 
 async def add_many(connection: Connection, letters: Iterable[tuple[Letter, datetime | None]]) -> list[Added]:
-    """As `add`, in one statement; answers those that are new or were pulled forward."""
+    """As `add`, in one statement; answers those that are new or were pulled forward, in no given order."""
     rows = _earliest(letters)
     columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[]] * 8
     return [Added(*row) for row in await connection.fetch(_ADD, *columns)] if rows else []

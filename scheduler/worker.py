@@ -116,7 +116,7 @@ def _desk(
 def _lanes(desk: Desk[R], staffing: Staffing, redis: ArqRedis) -> list[Lane[R]]:
     staffed = {job.queue_class for job in desk.jobs.values()}
     return [
-        Lane(desk, name, Room(slots, staffing.per_space, staffing.claim, staffing.look_every.total_seconds()), redis)
+        Lane(desk, str(name), Room(slots, staffing.per_space, staffing.claim, staffing.look_every.total_seconds()), redis)
         for name, slots in staffing.slots.items()
         if name in staffed
     ]
