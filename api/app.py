@@ -22,7 +22,7 @@ from intake.batcher import Batcher
 from intake.identity import People
 from intake.messages import Limits
 from jobs.resources import Resources, opened, rhythm
-from privacy.masking import DEFAULT_POLICY, Policy
+from privacy.policy import DEFAULT_POLICY, Policy
 
 _ROUTERS = (turns.router, observations.router, coverage.router, context.router, quarantine.router, health.router)
 

@@ -17,6 +17,8 @@ from intake.messages import Limits
 from jobs.resources import Resources
 from models.work import Added
 
+CALLER = "afterturn.caller"  # where the door leaves it in the request's scope
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
@@ -43,14 +45,24 @@ class Desk:
         self.tasks.create_task(self.bell.ring(added))
 
 
-async def _desk(request: Request) -> Desk:
+def desk_of(request: Request) -> Desk:
+    """The desk of the application that serves the request."""
     desk: Desk = request.app.state.desk
     return desk
 
 
-async def _caller(request: Request) -> Caller:
-    caller: Caller = request.scope["afterturn.caller"]  # put there by the door
+def caller_of(request: Request) -> Caller:
+    """Who calls, as the door found out."""
+    caller: Caller = request.scope[CALLER]
     return caller
+
+
+async def _desk(request: Request) -> Desk:
+    return desk_of(request)
+
+
+async def _caller(request: Request) -> Caller:
+    return caller_of(request)
 
 
 AtDesk = Annotated[Desk, Depends(_desk)]

@@ -1,8 +1,11 @@
 """The OpenAPI document: what each route takes, answers and refuses. Tests are generated from it, so it must be true."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import BaseModel
 
 from intake.identity import HEADERS
 from models.api_key import Scope
@@ -48,7 +51,21 @@ _PROBLEM = {
     },
 }
 
+_IDENTITY = "Counts only for a key that may impersonate; from any other it is ignored, and the answer says so."
 _BEARER = {"type": "http", "scheme": "bearer", "description": "The secret of an API key: at_…"}
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A request header that a route reads by hand."""
+
+    name: str
+    longest: int
+    says: str
+
+    def parameter(self) -> dict[str, Any]:
+        schema = {"type": "string", "minLength": 1, "maxLength": self.longest}
+        return {"name": self.name, "in": "header", "required": False, "schema": schema, "description": self.says}
 
 
 class Documented(FastAPI):
@@ -64,28 +81,28 @@ class Documented(FastAPI):
         return document
 
 
-def opens(scope: Scope, *statuses: int, body: bool = True, of_a_person: bool = True) -> dict[str, Any]:
-    """What a route's decorator takes besides its path: the scope that it needs, and the refusals that it can answer."""
+def opens(
+    scope: Scope,
+    *statuses: int,
+    body: bool | type[BaseModel] = True,
+    of_a_person: bool = True,
+    headers: Sequence[Header] = (),
+) -> dict[str, Any]:
+    """What a route's decorator takes besides its path: the scope that it needs, and the refusals that it can answer.
+
+    `body` is a model where the endpoint reads the body itself, then FastAPI cannot see it; False where there is none.
+    """
     known = {*_OF_EVERY_ROUTE, *(_OF_A_BODY if body else ()), *((404, 422) if of_a_person else ()), *statuses}
-    return {
-        "openapi_extra": {
-            "security": [{"bearer": [str(scope)]}],
-            "parameters": [_identity(name) for name in HEADERS] if of_a_person else [],
-        },
-        "responses": {status: _refusal(status) for status in sorted(known)},
+    identity = [Header(name, 512, _IDENTITY) for name in HEADERS] if of_a_person else []
+    extra: dict[str, Any] = {
+        "security": [{"bearer": [str(scope)]}],
+        "parameters": [header.parameter() for header in (*headers, *identity)],
     }
+    if isinstance(body, type):
+        extra["requestBody"] = {"required": True, "content": {"application/json": {"schema": body.model_json_schema()}}}
+    return {"openapi_extra": extra, "responses": {status: _refusal(status) for status in sorted(known)}}
 
 
 def _refusal(status: int) -> dict[str, Any]:
     schema = {"$ref": "#/components/schemas/Problem"}
     return {"description": _REFUSALS[status], "content": {"application/problem+json": {"schema": schema}}}
-
-
-def _identity(header: str) -> dict[str, Any]:
-    return {
-        "name": header,
-        "in": "header",
-        "required": False,
-        "schema": {"type": "string", "maxLength": 512},
-        "description": "Counts only for a key that may impersonate; from any other it is ignored, and the answer says so.",
-    }

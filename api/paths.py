@@ -1,9 +1,7 @@
 """Validation errors as path and reason, built from the schema alone: pydantic's own messages may quote the input."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-from fastapi.exceptions import RequestValidationError
 
 _TAKES: Mapping[str, str] = {
     "missing": "is missing",
@@ -28,9 +26,12 @@ _TAKES: Mapping[str, str] = {
 }
 
 
-def errors_of(error: RequestValidationError) -> list[tuple[str, str]]:
-    """Each error's path (`turns[0].role`; other places than the body are named: `query.limit`) and what is taken."""
-    return [(_path(one["loc"]), _why(one)) for one in error.errors()]
+def errors_of(errors: Iterable[Mapping[str, Any]], *place: str) -> list[tuple[str, str]]:
+    """Each error's path (`turns[0].role`; other places than the body are named: `query.limit`) and what is taken.
+
+    `place` is where they were found, where their own locations do not say it.
+    """
+    return [(_path((*place, *one["loc"])), _why(one)) for one in errors]
 
 
 def _path(location: Sequence[str | int]) -> str:

@@ -129,7 +129,7 @@ _LOST = (
 
 _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     HTTPException: _of_router,
-    RequestValidationError: lambda error: invalid(*errors_of(error)),
+    RequestValidationError: lambda error: invalid(*errors_of(error.errors())),
     ClientDisconnect: lambda _: Problem(400, "incomplete", "The request's body did not arrive whole"),
     InvalidHandle: lambda error: invalid((error.where, error.why)),
     InvalidMessage: lambda error: invalid((error.path, error.why)),

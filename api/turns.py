@@ -3,13 +3,14 @@
 from typing import Annotated, Any
 
 import pydantic_core
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field, WithJsonSchema, model_validator
+from starlette.datastructures import Headers
 
 from api import problems
-from api.desk import AtDesk, Calling
-from api.document import opens
-from api.door import Door
+from api.desk import caller_of, desk_of
+from api.document import Header, opens
+from api.door import Door, ReadRequest
 from api.shapes import AnyId, LogAsk, Observer, Switch, WriterIdentity, writer
 from intake.accept import Accepted, Said
 from intake.messages import InvalidMessage, Limits, Message, read
@@ -64,28 +65,34 @@ class TurnsTaken(BaseModel):
     observer: Observer
 
 
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=255,
-        description="Makes the whole call idempotent where turns have no id.",
-    ),
-]
+_IDEMPOTENCY = Header("Idempotency-Key", 255, "Makes the whole call idempotent where turns have no id.")
 
 
-@router.post("/v1/turns", status_code=202, response_model=TurnsTaken, **opens(Scope.TURNS_WRITE, 409))
-async def take_turns(ask: TurnsAsk, desk: AtDesk, caller: Calling, idempotency_key: IdempotencyKey = None) -> Response:
+@router.post(
+    "/v1/turns",
+    status_code=202,
+    response_model=TurnsTaken,
+    **opens(Scope.TURNS_WRITE, 409, body=TurnsAsk, headers=[_IDEMPOTENCY]),
+)
+async def take_turns(request: ReadRequest) -> Response:
     """Takes the turns of one conversation. The same message id again is a duplicate, also when two calls race."""
+    # The hot route does by hand what FastAPI would do for it: a test holds it to what the document says.
+    desk, caller = desk_of(request), caller_of(request)
+    ask = request.read_as(TurnsAsk)
     caller.speak_for(ask.agent, ask.context)
-    accepted = await desk.intake.accept(caller.credential, caller.claim, _said(ask, desk.limits, idempotency_key))
+    said = _said(ask, desk.limits, _idempotency_key(request.headers))
+    accepted = await desk.intake.accept(caller.credential, caller.claim, said)
     desk.meters.count_turns(accepted.took.accepted, accepted.took.duplicates)
     desk.meters.count_ignored(accepted.identity.ignored)
-    on, threshold = desk.intake.memory_on, desk.intake.rhythm.threshold
-    # The hot route: written straight to bytes; `TurnsTaken` says of what shape, and a test holds it to that.
-    body = pydantic_core.to_json(_taken(accepted, threshold, on=on))
+    body = pydantic_core.to_json(_taken(accepted, desk.intake.rhythm.threshold, on=desk.intake.memory_on))
     return Response(body, status_code=202, media_type="application/json")
+
+
+def _idempotency_key(headers: Headers) -> str | None:
+    key = headers.get(_IDEMPOTENCY.name)
+    if key is not None and not 0 < len(key) <= _IDEMPOTENCY.longest:
+        raise problems.invalid((f"header.{_IDEMPOTENCY.name}", f"takes 1 to {_IDEMPOTENCY.longest} characters"))
+    return key
 
 
 def _said(ask: TurnsAsk, limits: Limits, idempotency_key: str | None) -> Said:
