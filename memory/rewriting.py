@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cache
 
 from memory import loops, search
 from memory.checks import normalise
@@ -35,6 +36,7 @@ class Change:
 
 def rewritten(lines: Sequence[Line], changes: Sequence[Change], resolve: Resolve) -> tuple[Reflection, Counter[str]]:
     """The log after those of `changes` that hold, and how many do not, by reason."""
+    resolve = cache(resolve)  # a line is held against many others
     refused: Counter[str] = Counter()
     merged: list[Rewritten] = []
     for change in changes:
@@ -63,7 +65,8 @@ def _loss(change: Change, resolve: Resolve) -> str:
     if not all(carries(change.text, each, at, resolve) for each in days):
         return "lost_date"
     known = {detail for source in change.sources for detail in _details(source.text)}
-    if len(known & _details(change.text)) < _KEPT_DETAIL * len(known):
+    told = set(search.terms(change.text)) | _numbers(change.text)
+    if len(known & told) < _KEPT_DETAIL * len(known):
         return "lost_detail"
     return "invented_number" if _numbers(change.text) - _known_numbers(change.sources, days) else ""
 
