@@ -103,10 +103,10 @@ class Chat:
         deadline = time.monotonic() + _WITHIN
         while (coverage := await self.post("/v1/coverage/read", mine))["turns"]["pending"]:
             await _pause(deadline, f"turns are pending still: {coverage['why_not_yet']}")
-        deadline, largest = time.monotonic() + _WITHIN, 0
+        largest = 0
         while (log := await self._log())["tokens"] > self.threshold:
             largest = max(largest, len(log["observations"]))
-            await _pause(deadline, "the log is not rewritten still")
+            await _pause(deadline, "the log is too long still, and nobody rewrites it")
         return Remembered(coverage, log["generation"], log["tokens"], log["observations"], largest)
 
     async def _log(self) -> dict[str, Any]:
