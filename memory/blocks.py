@@ -70,13 +70,11 @@ def _row(line: Line, replaced: Collection[int]) -> str:
 def _about(line: Line) -> str:
     """The days that a line speaks about, where neither its text nor its day's heading tells them."""
     days, observed = line.refers_to, line.observed_at.date()
-    if (
-        days is None
-        or days == Interval(observed, observed)
-        or carries(line.text, days, line.observed_at, dates.resolve)
-    ):
+    if days is None or days == Interval(observed, observed):
         return ""
-    return f" ({_span(days)})"
+    # "Last week" resolves as well, but a reader has to reckon; a year in the text is what tells the two apart.
+    told = str(days.end.year) in line.text and carries(line.text, days, line.observed_at, dates.resolve)
+    return "" if told else f" ({_span(days)})"
 
 
 def _span(days: Interval) -> str:
