@@ -67,6 +67,19 @@ class Mint(Protocol):
     ) -> Minted: ...
 
 
+class Remember(Protocol):
+    """Puts lines into the log of a key's owner, as an observer would have; answers their ids."""
+
+    async def __call__(
+        self,
+        key: Minted,
+        *texts: str,
+        agent: str = "support",
+        context: str = "corporate",
+        supersedes: int | None = None,
+    ) -> list[int]: ...
+
+
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Started at first use."""
@@ -161,6 +174,55 @@ async def _space(resources: Resources, name: str, *, contexts: bool) -> tuple[in
             "UPDATE spaces SET features = features || $2 WHERE id = $1", found[0], {"contexts": True}
         )
     return found
+
+
+@pytest.fixture(scope="session")
+def remember(resources: Resources) -> Remember:
+    """Writes observations without turns, a model or a worker."""
+    from datetime import UTC, datetime, timedelta
+
+    from memory import tokens
+    from memory.observation import Draft, Kind, Priority
+    from models import append, log, observation
+    from models.append import LogName
+    from models.content import line_digest, seal_line
+    from models.database import driver
+    from models.observation import Observation
+
+    async def remembered(
+        key: Minted, *texts: str, agent: str = "support", context: str = "corporate", supersedes: int | None = None
+    ) -> list[int]:
+        sealing = await resources.keys.key(key.owner)
+        began = datetime(2026, 3, 2, 10, 15, tzinfo=UTC)
+        async with resources.database.begin(key.space) as tx:
+            locked = await append.lock_logs(await driver(tx), key.space, [LogName(key.owner, agent, context)])
+            live = await log.lock(tx, key.space, next(iter(locked.values())).id)
+            assert live is not None
+            rows = [
+                Observation(
+                    space_id=key.space,
+                    log_id=live.id,
+                    subject_id=key.owner,
+                    generation=live.generation,
+                    sealed=seal_line(sealing, Draft(text, Kind.EVENT, Priority.MEDIUM, began, (1,))),
+                    digest=line_digest(sealing, text, None),
+                    kind=Kind.EVENT,
+                    priority=Priority.MEDIUM,
+                    tokens=tokens.count(text),
+                    observed_at=began + timedelta(days=day),
+                    observed_offset=0,
+                    evidence=[1],
+                    sources=[],
+                    supersedes=supersedes,
+                    born_at=began,
+                )
+                for day, text in enumerate(texts)
+            ]
+            ids = await observation.append(tx, rows)
+            live.live_tokens = await observation.live_tokens(tx, live.id, live.generation)
+        return ids
+
+    return remembered
 
 
 @pytest.fixture(scope="session")
