@@ -1,7 +1,7 @@
 """When a text speaks of: its dates, absolute and relative, as days of the calendar."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -12,6 +12,7 @@ from memory import dates_english_relative as english_relative
 from memory import dates_romance as romance
 from memory.dates_calendar import Found, Rule, Spoken
 from memory.observation import Interval
+from memory.wordlist import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +35,21 @@ def resolve(text: str, said_at: datetime) -> list[Mention]:
     return [Mention(start, end, interval) for start, end, interval in _longest(found) if interval is not None]
 
 
-def _rules(text: str) -> Iterable[Rule]:
+def _rules(text: str) -> Iterator[Rule]:
     """The rules that may find something: most texts hold no word of a date at all, and looking for one is cheap."""
-    if _HAS_DIGITS(text):
+    words = frozenset(_WORD.findall(text.lower()))
+    digits = _DIGIT.search(text) is not None
+    romance_here = not _ROMANCE.isdisjoint(words)
+    if digits:
         yield from _NUMERIC
-    if _MAY_BE_ENGLISH(text):
+    if digits or not _ENGLISH.isdisjoint(words):
         yield from english_absolute.RULES
         yield from english_relative.RULES
-    if _MAY_BE_ROMANCE(text):
+    if romance_here:
         yield from romance.RULES
-    if _HAS_DIGITS(text) and romance.SPOKEN_HERE.search(text):
+    if digits and (romance_here or not _SPOKEN_ROMANCE.isdisjoint(words)):
         yield romance.DAY_FIRST
-    if _MAY_BE_CHINESE(text):
+    if _CHINESE.search(text):
         yield from chinese.RULES
 
 
@@ -82,16 +86,35 @@ _NUMERIC = (
     ),
     Rule(re.compile(r"\b(?P<first>\d{1,2})(?P<mark>/)(?P<second>\d{1,2})/(?P<year>\d\d)\b(?!/)"), _numeric),
 )
-_HAS_DIGITS = re.compile(r"\d[-/.]\d").search
-_MAY_BE_ENGLISH = re.compile(
-    r"\b(?:(?:yester|to)day|to(?:night|morrow)|ago|back|last|past|previous|this|next|(?:up)?coming|weekend|week|later|now|from|within|in"
-    r"|(?:sun|mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?)(?:day)?|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"
-    r"|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|christmas|halloween|eve|(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th))\b",
-    re.IGNORECASE,
-).search
-_MAY_BE_ROMANCE = re.compile(
-    r"\b(?:ontem|anteontem|hoje|amanh[ãa]|ayer|antier|anteayer|anoche|hoy|mañana|semanas?|m[êe]s|meses|a[nñ]os?|d[ií]as?|próxim[oa]|de|desde|ano"
-    r"|segunda|ter[çc]a|quarta|quinta|sexta|s[áa]bado|domingo|lunes|martes|mi[ée]rcoles|jueves|viernes|em|en|esta|est[ea]|noche)\b",
-    re.IGNORECASE,
-).search
-_MAY_BE_CHINESE = re.compile(r"[天日晚早夜周週星期月年礼禮号號]").search
+_WORD = re.compile(r"[^\W\d_]+")
+_DIGIT = re.compile(r"\d")
+_CHINESE = re.compile(r"[天日晚早夜周週星期月年礼禮号號]")
+_ENGLISH = frozenset(
+    listed(
+        """
+    yesterday today tonight tomorrow morning afternoon evening night nights day days week weeks weekend weekends
+    month months year years monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur
+    thurs fri sat sun january february march april may june july august september october november december jan
+    feb mar apr jun jul aug sep sept oct nov dec spring summer autumn fall winter christmas halloween eve boxing
+    valentine
+    """
+    )
+)
+_ROMANCE = frozenset(
+    listed(
+        """
+    ontem anteontem hoje amanhã amanha ayer antier anteayer anoche hoy mañana semana semanas mês mes meses ano
+    anos año años dia dias día días próximo próxima proximo proxima segunda terça terca quarta quinta sexta sábado
+    sabado domingo lunes martes miércoles miercoles jueves viernes desde de em en esta este essa esse noche noite
+    manhã
+    """
+    )
+)
+# Beside these words 03/04/2023 is surely the third of April.
+_SPOKEN_ROMANCE = frozenset(
+    listed(
+        """
+    em no na não dia até para foi uma del el los las una hasta día fue mi meu minha que com con nasci nací
+    """
+    )
+)

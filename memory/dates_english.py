@@ -6,27 +6,19 @@ from collections.abc import Callable, Iterable
 from memory import dates_calendar as calendar
 from memory.dates_calendar import Rule, Spoken
 from memory.observation import Interval
+from memory.wordlist import listed
 
-_MONTH_NAMES = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_DAY_NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_MONTH_NAMES = listed(
+    """
+    january february march april may june july august september october november december
+    """
+)
+_DAY_NAMES = listed("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES, 1)} | {name[:3]: n for n, name in enumerate(_MONTH_NAMES, 1)}
 MONTHS |= {"sept": 9}
 WEEKDAYS = {name: n for n, name in enumerate(_DAY_NAMES)} | {name[:3]: n for n, name in enumerate(_DAY_NAMES)}
 WEEKDAYS |= {"tues": 1, "thur": 3, "thurs": 3}
-_COUNT_NAMES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_COUNT_NAMES = listed("one two three four five six seven eight nine ten eleven twelve")
 COUNTS = {name: n for n, name in enumerate(_COUNT_NAMES, 1)}
 COUNTS |= {"a": 1, "an": 1, "fifteen": 15, "twenty": 20, "thirty": 30}
 PARTS = {"early": "early", "the beginning of": "early", "the start of": "early", "beginning of": "early"}
@@ -63,6 +55,12 @@ def rule(pattern: str, read: Callable[[re.Match[str], Spoken], Interval | None])
 
 
 def lean(match: re.Match[str], spoken: Spoken) -> int:
+    if (
+        spoken.text[max(0, match.start() - 6) : match.start()]
+        .lower()
+        .endswith(("for ", "by ", "until ", "due ", "due on "))
+    ):
+        return calendar.FUTURE  # "I've booked a table for 3 May"
     return calendar.lean_of(spoken, match.start(), match.end(), _LOOKING_BACK, _LOOKING_AHEAD)
 
 

@@ -32,7 +32,7 @@ _SEVERAL = (
     r"(?P<count>\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty)\s(?P<unit>month|year)s"
 )
 # "Every Friday", "on weekends", "most weekends": a habit has no date.
-_ONCE = r"(?<!every\s)(?<!each\s)(?<!most\s)(?<!some\s)(?<!any\s)"
+_ONCE = r"(?<!\bevery\s)(?<!\beach\s)(?<!\bmost\s)(?<!\bsome\s)(?<!\bany\s)"
 
 
 def _word(match: re.Match[str], spoken: Spoken) -> Interval:
@@ -75,7 +75,9 @@ def _the_weekend(match: re.Match[str], spoken: Spoken) -> Interval | None:
 def _ago(match: re.Match[str], spoken: Spoken) -> Interval | None:
     if match["count"].lower().startswith("half"):
         return calendar.shifted(spoken.on, -6, "month") if match["unit"].lower() == "year" else None
-    return calendar.shifted(spoken.on, -count(match["count"]), _unit(match))
+    if (number := count(match["count"])) == 1 and _unit(match) == "year":
+        return calendar.shifted(spoken.on, -12, "month")  # "a year ago" is about this time of last year, not all of it
+    return calendar.shifted(spoken.on, -number, _unit(match))
 
 
 def _ahead(match: re.Match[str], spoken: Spoken) -> Interval | None:

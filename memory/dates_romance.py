@@ -157,7 +157,3 @@ RULES = (
 
 # Only beside words of these languages is 03/04/2023 surely the third of April.
 DAY_FIRST = _rule(r"\b(?P<day>\d{1,2})[/-](?P<month>\d{1,2})[/-](?P<year>(?:19|20)?\d\d)\b", _numeric)
-SPOKEN_HERE = re.compile(
-    r"\b(?:em|no|na|não|dia|até|para|foi|uma|del|el|los|las|una|hasta|día|fue|mi|meu|minha|que|com|con|nasci|nací)\b",
-    re.IGNORECASE,
-)

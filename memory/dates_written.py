@@ -1,71 +1,75 @@
 """Days of the calendar as a note writes them."""
 
+import re
 from datetime import date, timedelta
 
 from memory.observation import Interval
+from memory.wordlist import listed
 
 _MONTHS = {
-    "en": [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
-    "pt": [
-        "janeiro",
-        "fevereiro",
-        "março",
-        "abril",
-        "maio",
-        "junho",
-        "julho",
-        "agosto",
-        "setembro",
-        "outubro",
-        "novembro",
-        "dezembro",
-    ],
-    "es": [
-        "enero",
-        "febrero",
-        "marzo",
-        "abril",
-        "mayo",
-        "junio",
-        "julio",
-        "agosto",
-        "septiembre",
-        "octubre",
-        "noviembre",
-        "diciembre",
-    ],
+    "en": listed(
+        """
+        January February March April May June July August September October November December
+        """
+    ),
+    "pt": listed(
+        """
+        janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+        """
+    ),
+    "es": listed(
+        """
+        enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+        """
+    ),
 }
+_WITH_OF = frozenset({"pt", "es"})
+_BEFORE = re.compile(r"(?:since|until|till|by|from|during|desde|até|hasta)\b", re.IGNORECASE)
+_LASTING = re.compile(r"(?:for\s)?(.*\s(?:month|year)s)(?:\snow)?", re.IGNORECASE)
+_YEARS_AWAY = re.compile(r".*(?:\byears?\s(?:ago|back)|\ban(?:os|os\satrás)|\baños|年[以之]?前)", re.IGNORECASE)
 
 
-def written(interval: Interval, language: str = "en") -> str:
+def in_place_of(said: str, days: Interval, language: str = "en") -> str:
+    """The days as they stand instead of the words for them; how long something lasted, or lies back, stays beside them."""
+    if language == "en" and (lasting := _LASTING.fullmatch(said)):
+        return f"{lasting[1]} (since {written(days)})"
+    if _YEARS_AWAY.fullmatch(said):
+        return f"{said} ({written(days, language)})"
+    before = _BEFORE.match(said)
+    return f"{before[0].lower()} {written(days, language)}" if before else written(days, language)
+
+
+def written(days: Interval, language: str = "en") -> str:
     """7 May 2023, 5-11 June 2023 (with a dash), June 2023, 2022; pt, es and zh in their own way, others as English."""
-    start, end = interval.start, interval.end
-    if start == end:
-        return _day(start, language)
-    if (start.month, start.day, end.month, end.day) == (1, 1, 12, 31) and start.year == end.year:
-        return f"{start.year}年" if language == "zh" else str(start.year)
-    if start.day == 1 and (end + timedelta(days=1)).day == 1 and _same_month(start, end):
-        return _month(start, language)
+    if days.start == days.end:
+        return _day(days.start, language)
+    if _is_whole_year(days):
+        return f"{days.start.year}年" if language == "zh" else str(days.start.year)
+    if _is_whole_month(days):
+        return _month(days.start, language)
+    return _stretch(days.start, days.end, language)
+
+
+def _stretch(start: date, end: date, language: str) -> str:
     if language == "zh":
         return f"{_day(start, language)}至{_day(end, language)}"
     if _same_month(start, end):
         return f"{start.day}–{_day(end, language)}"
-    if start.year == end.year:
-        return f"{_day(start, language).removesuffix(_year(start, language))}–{_day(end, language)}"
-    return f"{_day(start, language)}–{_day(end, language)}"
+    first = _day(start, language)
+    return f"{first.removesuffix(_year(start, language)) if start.year == end.year else first}–{_day(end, language)}"
+
+
+def _is_whole_year(days: Interval) -> bool:
+    first, last = days.start, days.end
+    return first.year == last.year and (first.month, first.day, last.month, last.day) == (1, 1, 12, 31)
+
+
+def _is_whole_month(days: Interval) -> bool:
+    return days.start.day == 1 and _same_month(days.start, days.end) and _is_last(days.end)
+
+
+def _is_last(on: date) -> bool:
+    return on == date.max or (on + timedelta(days=1)).day == 1
 
 
 def _same_month(start: date, end: date) -> bool:
@@ -75,14 +79,12 @@ def _same_month(start: date, end: date) -> bool:
 def _day(on: date, language: str) -> str:
     if language == "zh":
         return f"{on.year}年{on.month}月{on.day}日"
-    of = " de" if language in {"pt", "es"} else ""
+    of = " de" if language in _WITH_OF else ""
     return f"{on.day}{of} {_name(on, language)}{_year(on, language)}"
 
 
 def _month(on: date, language: str) -> str:
-    if language == "zh":
-        return f"{on.year}年{on.month}月"
-    return f"{_name(on, language)}{_year(on, language)}"
+    return f"{on.year}年{on.month}月" if language == "zh" else f"{_name(on, language)}{_year(on, language)}"
 
 
 def _name(on: date, language: str) -> str:
@@ -90,4 +92,4 @@ def _name(on: date, language: str) -> str:
 
 
 def _year(on: date, language: str) -> str:
-    return f" de {on.year}" if language in {"pt", "es"} else f" {on.year}"
+    return f" de {on.year}" if language in _WITH_OF else f" {on.year}"

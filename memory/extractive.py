@@ -1,0 +1,96 @@
+"""builtin:extractive, the observer without a model: rules alone, offline, the same lines for the same turns."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from memory import extractive_dialogue as dialogue
+from memory import extractive_english as english
+from memory import extractive_foreign as foreign
+from memory.extractive_correction import corrected
+from memory.extractive_ear import Ear, Speech
+from memory.extractive_kind import kind_of, priority_of
+from memory.extractive_known import Said
+from memory.extractive_line import Joined, joined
+from memory.extractive_speech import Voices, label_of, language_of, spoken, talks, voices_of
+from memory.extractive_statement import Statement
+from memory.observation import MAX_TEXT, Draft, Kind, Line, Priority
+from memory.sentences import is_question
+from memory.stems import stems
+from memory.turn import Role, Turn
+
+_LOWER = re.compile(r"(?<=[\w,] )[a-z][a-z'-]+")
+_LATELY = timedelta(hours=6)
+_RANK = {Priority.HIGH: 0, Priority.MEDIUM: 1, Priority.LOW: 2}
+
+
+def observe(turns: Sequence[Turn], tail: Sequence[Line]) -> list[Draft]:
+    """What `turns`, one log's batch in conversation order, say that `tail`, the newest of its lines, does not say yet.
+
+    Each draft cites its turns and is as old as the first of them. Texts are data, whatever they ask for.
+    """
+    said = Said(line.text for line in tail)
+    drafts = []
+    for talk in talks(turns):
+        for line in _lines(talk, tail):
+            draft = _draft(line, tail)
+            if not said.says(draft.text):
+                said.add(draft.text)
+                drafts.append(draft)
+    return drafts
+
+
+def _lines(talk: Sequence[Turn], tail: Sequence[Line]) -> list[Joined]:
+    """People among themselves ramble, so that a line joins what one of them says on; to an agent a sentence is a fact."""
+    listener = _Listener(voices_of(talk), _ear(talk, tail))
+    said = (heard for turn in talk for heard in listener.hear(turn))
+    return sorted(joined(said, over_turns=listener.voices.several), key=lambda line: line.place)
+
+
+def _ear(talk: Sequence[Turn], tail: Sequence[Line]) -> Ear:
+    """An ear that knows what was said in the part of this talk which an earlier batch held."""
+    ear = Ear(voices_of(talk).called, frozenset(word for turn in talk for word in _LOWER.findall(turn.text)))
+    for line in tail:
+        if abs(talk[0].said_at - line.observed_at) < _LATELY:
+            ear.said |= stems(line.text)
+    return ear
+
+
+@dataclass(slots=True)
+class _Listener:
+    """Follows one talk turn by turn, with the question that stands open."""
+
+    voices: Voices
+    ear: Ear
+    question: str | None = None
+    asker: str | None = None
+
+    def hear(self, turn: Turn) -> Iterator[tuple[Turn, str, Statement]]:
+        """(turn, who speaks, statement) for all that the turn states; nothing for what a tool returned."""
+        if turn.role not in {Role.USER, Role.ASSISTANT}:
+            return
+        sentences, captions = spoken(turn.text)
+        language = language_of(" ".join(sentences))
+        speaker = turn.name or turn.role.value
+        if self.voices.is_person(turn):
+            asked = self.question if self.asker != speaker else None
+            speech = Speech(turn, sentences, captions, asked, self.voices.hearer_of(turn), not self.voices.several)
+            label, stated = label_of(turn, language), self._stated(speech, language)
+        else:
+            label, stated = "Assistant", dialogue.deeds(turn, sentences, self.ear)
+        yield from ((turn, label, statement) for statement in stated)
+        self.question, self.asker = next((one for one in reversed(sentences) if is_question(one)), None), speaker
+
+    def _stated(self, speech: Speech, language: str) -> Iterator[Statement]:
+        return english.statements(speech, self.ear) if language == "en" else foreign.statements(speech, language)
+
+
+def _draft(line: Joined, tail: Sequence[Line]) -> Draft:
+    """The line with the kind and priority of what matters most in it."""
+    text = f"{line.label}: {line.text}"[:MAX_TEXT]
+    kinds = [kind_of(source, line.days, line.observed_at.date()) for source in line.sources]
+    ranked = [(priority_of(source, kind, line.days), kind) for source, kind in zip(line.sources, kinds, strict=True)]
+    priority, kind = min(ranked, key=lambda one: _RANK[one[0]])
+    replaced = corrected(line.sources[0], text, tail) if Kind.CORRECTION in kinds and len(line.sources) == 1 else None
+    return Draft(text, kind, priority, line.observed_at, tuple(line.evidence), line.days, replaced)

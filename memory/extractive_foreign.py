@@ -1,0 +1,48 @@
+"""What a turn in another language than English states: its sentences, with their dates resolved and their fillers gone."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memory import dates
+from memory.dates_written import in_place_of
+from memory.extractive_ear import Speech
+from memory.extractive_statement import Statement
+from memory.sentences import is_question
+
+_OPENERS = re.compile(
+    r"(?:(?:ol[áa]|oi|bom dia|boa (?:tarde|noite)|obrigad[oa]|muito obrigad[oa]|valeu|tudo bem|sim|não|claro|bem|pois"
+    r"|hola|buen(?:os|as) (?:d[ií]as|tardes|noches)|(?:muchas )?gracias|s[ií]|claro|bueno|vale|pues|hey|ok(?:ay)?"
+    r"|你好|您好|嗨|哈喽|谢谢你?|謝謝你?|好的|是的|嗯|哦|啊|对|對|不客气|不客氣|早上好|晚上好|再见|再見|拜拜|哈哈+)(?!\w|[\u3400-\u9fff])[\s,.!:，。！、~～]*)+",
+    re.IGNORECASE,
+)
+_ONLY_POLITE = re.compile(
+    r"\W*(?:(?:muito |muchas )?(?:obrigad[oa]|gracias)\b.{0,40}|de nada|at[ée] (?:logo|mais|amanhã)|hasta (?:luego|mañana|pronto)|adi[óo]s|tchau"
+    r"|por favor|tudo bem|(?:太|真)?(?:谢谢|謝謝|感谢|感謝)[^，,]{0,12}|(?:太|真)[\u3400-\u9fff]{1,4}了|没问题|沒問題|好啊|好呀|不错|明白了?|知道了|我会的|辛苦了)\W*",
+    re.IGNORECASE,
+)
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_TRAILING = " \t.。!！~～;；"
+
+
+def statements(speech: Speech, language: str) -> Iterator[Statement]:
+    """One statement for each sentence that is neither a question nor a courtesy."""
+    for sentence in speech.sentences:
+        said = _OPENERS.sub("", sentence, count=1) if _OPENERS.match(sentence) else sentence
+        if is_question(sentence) or _ONLY_POLITE.fullmatch(said) or not _tells(said):
+            continue
+        mentions = dates.resolve(said, speech.turn.said_at)
+        days = mentions[0].interval if mentions else None
+        yield Statement(_dated(said, mentions, language).strip(_TRAILING), sentence, days)
+
+
+def _tells(said: str) -> bool:
+    """Two words, or four characters of Chinese, or a number: less than that is an interjection."""
+    return any(map(str.isdigit, said)) or len(_HAN.findall(said)) > 3 or len(_WORD.findall(said)) > 1
+
+
+def _dated(said: str, mentions: Iterable[dates.Mention], language: str) -> str:
+    for mention in reversed(list(mentions)):
+        day = in_place_of(said[mention.start : mention.end], mention.interval, language)
+        said = said[: mention.start] + day + said[mention.end :]
+    return said

@@ -1,0 +1,194 @@
+"""The words of a note: a clause without what is silent, so that a person can still read it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memory.extractive_clause import Subject
+from memory.extractive_token import Token
+from memory.extractive_words import MODALS, PARTS, PAST, SECOND, THIRD, Part
+from memory.wordlist import listed
+
+_CARRY = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.LIGHT, Part.NOT, Part.LINK})
+_NOUNLIKE = frozenset({Part.TELLS, Part.VAGUE})
+_VERBLIKE = frozenset({Part.TELLS, Part.LIGHT})
+_BEFORE_A_DATE = frozenset({"in", "on", "at", "for"})
+_AFTER_TO = frozenset({"be", "have", "do"})
+_COPULAS = frozenset({"is", "are", "was", "were"})
+_OTHERS = frozenset({"he", "she", "they"})
+_OBJECTS = frozenset({"me", "us", "them", "him", "her"})
+_NEVER_FIRST = frozenset({",", "and", "or", "but", "of"})
+_ADVERBS = frozenset(listed("first second once almost nearly only both fast hard even more then today"))
+_TAKES_INFINITIVE = frozenset({"to", "will", "not", "can't"})
+_OWNERS = frozenset({"i", "we", "they", "he", "she"})
+_OWNING = {"have": "has", "has": "has", "had": "had"}
+_BEFORE_A_THING = frozenset(listed("a an the my our two three four five six no some many several this that"))
+
+
+def wording(clause: Sequence[Token], subject: Subject, called: Mapping[str, str], hearer: str | None) -> list[str]:
+    """The words that a note keeps of `clause`; empty when nothing is left.
+
+    `called` maps what the speakers are called, in lower case, to their names; `hearer` stands in for "you".
+    """
+    return _Scribe(_without_calls(clause, subject, called), subject, hearer).write()
+
+
+def _without_calls(clause: Sequence[Token], subject: Subject, called: Mapping[str, str]) -> list[Token]:
+    """The clause without a speaker's name that only calls for attention ("Thanks, Ana")."""
+    last = len(clause) - 1
+    kept = []
+    for place, word in enumerate(clause):
+        if word.low in called:
+            edge = place in {0, last} or Part.MARK in {clause[place - 1].part, clause[place + 1].part}
+            opens = place == 0 and place < last and clause[1].part is not Part.MARK and subject is Subject.NAMED
+            if edge and not opens:
+                continue
+        kept.append(word)
+    return kept
+
+
+@dataclass(slots=True)
+class _Scribe:
+    """Writes a note word by word, looking one kept word ahead and one back."""
+
+    words: Sequence[Token]
+    subject: Subject
+    hearer: str | None
+    note: list[str] = field(default_factory=list)
+    last: Part | None = None
+
+    def write(self) -> list[str]:
+        following = self._following()
+        for place, word in enumerate(self.words):
+            text = self._kept(place, word, following[place])
+            if text is not None:
+                self.note.append(text)
+                self.last = word.part
+        return self._trimmed()
+
+    def _following(self) -> list[Token | None]:
+        """For each word the next one that carries something."""
+        found: list[Token | None] = []
+        upcoming: Token | None = None
+        for word in reversed(self.words):
+            found.append(upcoming)
+            upcoming = word if word.part in _CARRY else upcoming
+        return found[::-1]
+
+    def _kept(self, place: int, word: Token, following: Token | None) -> str | None:
+        match word.part:
+            case Part.SILENT:
+                return self._silent(place, word, following)
+            case Part.LINK:
+                return self._link(place, word, following)
+            case Part.MARK:
+                return "," if following and self.note and self.note[-1] != "," else None
+            case Part.PRAISE:
+                return None
+            case _:
+                return None if following is None and self._dangles(word) else self._carried(place, word)
+
+    def _carried(self, place: int, word: Token) -> str:
+        if word.part is Part.NOT:
+            return "doesn't" if word.low == "don't" and self._follows_bare_i(place) else word.low
+        if word.low == "gonna":
+            return "will"
+        return _third_person(word) if not self.note and self._follows_bare_i(place) else word.text
+
+    def _dangles(self, word: Token) -> bool:
+        """A verb that lost its object; but "the blue plan" is whole."""
+        if word.part is Part.LIGHT:
+            return bool(self.note) and (
+                self.last not in _NOUNLIKE or word.low in PAST or word.low.endswith(("s", "ed", "ing"))
+            )
+        return word.part is Part.NOT
+
+    def _follows_bare_i(self, place: int) -> bool:
+        """Whether "I" or "we" stands before this word, with nothing but small words between."""
+        for word in reversed(self.words[:place]):
+            if word.low in {"i", "we"}:
+                return True
+            if word.part is not Part.SILENT or word.low in MODALS or not word.low.endswith("ly"):
+                return word.low in {
+                    "just",
+                    "also",
+                    "still",
+                    "really",
+                    "always",
+                    "usually",
+                    "often",
+                } and self._follows_bare_i(place - 1)
+        return False
+
+    def _link(self, place: int, word: Token, following: Token | None) -> str | None:
+        if word.low == "like" and following and self._follows_bare_i(place):
+            return "like" if self.note else "likes"
+        if not self.note or self.note[-1] == "," or following is None or following.part is Part.LINK:
+            return None
+        return None if following.days and word.low in _BEFORE_A_DATE else word.low
+
+    def _silent(self, place: int, word: Token, following: Token | None) -> str | None:
+        """Of the silent words those stay without which the note says something else, or nothing."""
+        before = self.words[place - 1] if place else None
+        if before and following and word.low in _OWNING and before.low in _OWNERS:
+            return self._owning(place, word)
+        if not self.note or before is None:
+            return self._opening(word, following)
+        if word.low in _OBJECTS:
+            return word.low if before.part in _VERBLIKE else None
+        return word.low if following and _is_needed(word, before, following) else self._you(word)
+
+    def _opening(self, word: Token, following: Token | None) -> str | None:
+        if word.low in THIRD and self.subject is Subject.OTHERS:
+            return self._others(word, following)
+        return "will" if word.low in {"i'll", "we'll"} and following else None
+
+    def _others(self, word: Token, following: Token | None) -> str:
+        who, mark, verb = word.low.partition("'")
+        says_what = following is not None and following.part is Part.TELLS and not following.low.endswith("ing")
+        return f"{who} {'are' if who == 'they' else 'is'}" if mark and verb in {"s", "re"} and says_what else who
+
+    def _owning(self, place: int, word: Token) -> str | None:
+        """ "I have two dogs" owns; "I have seen" does not."""
+        after = self.words[place + 1]
+        return _OWNING[word.low] if after.low in _BEFORE_A_THING or after.text[0].isdigit() else None
+
+    def _you(self, word: Token) -> str | None:
+        if self.last is not Part.LINK or word.low not in SECOND:
+            return None
+        if self.hearer is None or self.note[-1] not in {"with", "to", "for", "from"}:
+            self.note.pop()  # "proud of": of whom, nobody knows
+            return None
+        return self.hearer
+
+    def _trimmed(self) -> list[str]:
+        while self.note and (self.note[-1] == "," or PARTS.get(self.note[-1]) is Part.LINK):
+            self.note.pop()
+        start = 0
+        while start < len(self.note) and self.note[start] in _NEVER_FIRST:
+            start += 1
+        return self.note[start:]
+
+
+def _is_needed(word: Token, before: Token, following: Token) -> bool:
+    """ "To be brave", "the stories were sad": the verb that ties what stands around it."""
+    if word.low in _COPULAS:
+        return (before.part in _NOUNLIKE or before.low in _OTHERS) and following.part is not Part.LINK
+    return word.low in _AFTER_TO and before.low in _TAKES_INFINITIVE
+
+
+def _third_person(verb: Token) -> str:
+    """ "Love" becomes "loves"; past forms, and what is no plain verb, stay."""
+    low = verb.low
+    if (
+        low in _ADVERBS
+        or not verb.text.isalpha()
+        or not verb.text.islower()
+        or low in PAST
+        or low in MODALS
+        or low.endswith(("ed", "ing", "s", "ly"))
+        or verb.part not in _VERBLIKE
+    ):
+        return verb.text
+    if low.endswith("y") and low[-2:-1] not in "aeiou":
+        return low[:-1] + "ies"
+    return low + ("es" if low.endswith(("sh", "ch", "x", "o", "z")) else "s")
