@@ -60,6 +60,16 @@ def card(digits: str) -> bool:
     return _ISSUERS.fullmatch(digits) is not None and luhn(digits) and len(set(digits)) > 2
 
 
+def cpf(digits: str) -> bool:
+    """Done here because nearly every number of eleven digits is asked."""
+    values = [int(digit) for digit in digits]
+    first = sum([value * weight for value, weight in zip(values, range(10, 1, -1), strict=False)]) * 10 % 11 % 10
+    if first != values[9]:
+        return False
+    second = sum([value * weight for value, weight in zip(values, range(11, 1, -1), strict=False)]) * 10 % 11 % 10
+    return second == values[10] and varied(digits)
+
+
 def varied(digits: str) -> bool:
     """Not one digit over and over, which is what an example looks like."""
     return len(set(digits)) > 1
@@ -110,6 +120,17 @@ def medicare(digits: str) -> bool:
     weights = (1, 3, 7, 9, 1, 3, 7, 9)
     total = sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
     return digits[0] in "23456" and total % 10 == int(digits[8])
+
+
+def philippine(digits: str) -> bool:
+    total = sum(int(digit) * (9 - at) for at, digit in enumerate(digits[:8]))
+    return varied(digits) and total % 11 == int(digits[8])
+
+
+def finnish(number: str) -> bool:
+    """Day, month, year, the sign of the century, a serial and a check sign."""
+    control = "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(number[:6] + number[7:10]) % 31]
+    return number[10] == control and dated(number, slice(4, 6), slice(2, 4), slice(0, 2))
 
 
 def npi(digits: str) -> bool:

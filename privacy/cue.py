@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from privacy.view import fold
 from privacy.vocabulary import FILLERS, NUMBERS, PHRASES, QUIET
 
 REACH = 40  # characters from a cue to what it speaks of
@@ -48,14 +49,14 @@ class Cues:
 
 def cues(text: str) -> Cues:
     """The cues in `text`, which is folded; letter case does not matter."""
-    numbers, phrases = _numbers(), _phrases()
+    numbers, phrases, closing = _numbers(), _phrases(), _closing()
     lowered = lower(text)
     found: list[tuple[int, int, str]] = []
     said: list[tuple[int, int, str]] = []
     before = ""
     for match in _WORD.finditer(lowered):
         word = match[0].replace(".", "")
-        pair = f"{before} {word}"
+        pair = f"{before} {word}" if word in closing else ""
         if family := numbers.get(pair) or numbers.get(word):
             found.append((match.start(), match.end(), family))
         if families := phrases.get(pair) or phrases.get(word):
@@ -102,7 +103,13 @@ def announces(text: str) -> bool:
 
 @cache
 def _numbers() -> dict[str, str]:
-    return {word.replace("_", " "): family for family, words in NUMBERS.items() for word in words.split()}
+    return {fold(word.replace("_", " ")): family for family, words in NUMBERS.items() for word in words.split()}
+
+
+@cache
+def _closing() -> frozenset[str]:
+    """The second words of the cues that have two."""
+    return frozenset(cue.split()[1] for cue in (*_numbers(), *_phrases()) if " " in cue)
 
 
 @cache
@@ -110,7 +117,8 @@ def _phrases() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for family, words in PHRASES.items():
         for word in words.split():
-            found[word.replace("_", " ")] = (*found.get(word.replace("_", " "), ()), family)
+            cue = fold(word.replace("_", " "))
+            found[cue] = (*found.get(cue, ()), family)
     return found
 
 

@@ -41,13 +41,6 @@ def _rule(
     return Rule(kind, valid, frozenset(families.split()), shapes(always), shapes(alone), shapes(beside), glued)
 
 
-_cpf = stdnum("br.cpf")
-
-
-def _brazilian(digits: str) -> bool:
-    return check.varied(digits) and _cpf(digits)
-
-
 def _danish(digits: str) -> bool:
     return check.varied(digits) and dated(digits, slice(4, 6), slice(2, 4), slice(0, 2))
 
@@ -58,7 +51,7 @@ def _canadian(digits: str) -> bool:
 
 RULES = (
     _rule("CREDIT_CARD", check.card, "card", always="4~4~4~4 4~6~5 4~6~4 4~4~4~4~3 14 15 16 17 18 19", alone="13", glued=True),
-    _rule("CPF", _brazilian, "cpf", always="3~3~3~2 9~2 11"),
+    _rule("CPF", check.cpf, "cpf", always="3~3~3~2 9~2 11"),
     _rule("CNPJ", stdnum("br.cnpj"), "cnpj", always="2~3~3~4~2 8~4~2 8~6 12~2 14", glued=True),
     _rule("US_SSN", check.ssn, "ssn", always="3-2-4 3.2.4", beside="3~2~4 9 3~6 5~4"),
     _rule("US_ITIN", check.itin, "ssn", always="3-2-4 3-6 5-4", beside="3~2~4 9"),

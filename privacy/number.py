@@ -8,7 +8,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import cache
 
 from privacy.cue import REACH, fills
@@ -17,6 +16,7 @@ from privacy.reading import Reading
 from privacy.span import Span
 
 _SEPARATORS = {" ": " ", "-": "-", ".": ".", "/": "/", "\n": "\n", "\r\n": "\n", " \n": "\n", "  ": " ", " - ": "-"}
+_NO_SEPARATORS = {ord(sign): None for sign in " -./\n\r"}
 _CHECK_COST = 8  # units of one look at check digits
 _LONGEST_LOOSE = 6  # groups
 _TAIL = re.compile(r"-?[A-Za-z](?![A-Za-z0-9])")
@@ -24,37 +24,52 @@ _HASH = re.compile(r"[0-9a-fA-F]{24,}")
 _SHAPE = re.compile(r"([0-9]+)([^0-9]?)")
 
 
-class _Need(Enum):
-    NOTHING = auto()
-    CUE_OR_SILENCE = auto()
-    CUE = auto()
-
-
 @dataclass(slots=True)
 class _Node:
-    """After these groups: the rules that end here, their separators and what they need besides; and what may follow."""
+    """After these groups: the rules that end here with their separators, and what may follow.
 
-    ending: list[tuple[Rule, str, "_Need"]] = field(default_factory=list)
+    `sure` ones need nothing besides, `lone` ones a cue or silence around them, `told` ones a cue.
+    """
+
+    sure: list[tuple[Rule, str]] = field(default_factory=list)
+    lone: list[tuple[Rule, str]] = field(default_factory=list)
+    told: list[tuple[Rule, str]] = field(default_factory=list)
     longer: dict[int, "_Node"] = field(default_factory=dict)
+    ends: bool = False
+    by_separators: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
+
+    def surely(self, separators: str) -> tuple[Rule, ...]:
+        rules = self.by_separators.get(separators)
+        if rules is None:
+            rules = tuple(rule for rule, shape in self.sure if _parted(shape, separators))
+            self.by_separators[separators] = rules
+        return rules
 
 
 @cache
 def _trie() -> _Node:
     root = _Node()
     for rule in RULES:
-        needs = ((rule.always, _Need.NOTHING), (rule.alone, _Need.CUE_OR_SILENCE), (rule.beside, _Need.CUE))
-        for shapes, need in needs:
-            for shape in shapes:
-                _plant(root, rule, shape, need)
+        for shape in rule.always:
+            node, separators = _path(root, shape)
+            node.sure.append((rule, separators))
+        for shape in rule.alone:
+            node, separators = _path(root, shape)
+            node.lone.append((rule, separators))
+        for shape in rule.beside:
+            node, separators = _path(root, shape)
+            node.told.append((rule, separators))
     return root
 
 
-def _plant(node: _Node, rule: Rule, shape: str, need: _Need) -> None:
+def _path(node: _Node, shape: str) -> tuple[_Node, str]:
+    """The node of a shape's lengths, and its separators."""
     separators = ""
     for length, separator in _SHAPE.findall(shape):
         node = node.longer.setdefault(int(length), _Node())
         separators += separator
-    node.ending.append((rule, separators, need))
+    node.ends = True
+    return node, separators
 
 
 def numbers(reading: Reading) -> Iterator[Span]:
@@ -74,57 +89,68 @@ def numbers(reading: Reading) -> Iterator[Span]:
 
 def _longest(reading: Reading, index: int) -> Span | None:
     """The id that begins at this group; of several the one with the most digits."""
-    groups, text = reading.groups, reading.text
-    start = groups[index][0]
-    node = _trie()
+    groups, gaps = reading.groups, reading.gaps
+    start, end = groups[index]
+    node = _trie().longer.get(end - start)
     found = None
-    digits = separators = ""
-    while index < len(groups):
-        group_start, end = groups[index]
-        following = node.longer.get(end - group_start)
-        if following is None:
+    separators = ""
+    while node is not None:
+        if node.ends and (kind := _kind(reading, node, separators, start, end)):
+            found = Span(start, end, kind)
+        if index == len(gaps) or not node.longer:
             break
-        node = following
-        digits += text[group_start:end]
-        for rule, shape, need in node.ending:
-            if _parted(shape, separators) and _stands(reading, rule, need, Span(start, end, digits)):
-                found = Span(start, end, rule.kind)
-                break
-        index += 1
-        separator = _SEPARATORS.get(text[end : groups[index][0]]) if index < len(groups) and node.longer else None
+        separator = _SEPARATORS.get(gaps[index])
         if separator is None:
             break
         separators += separator
+        index += 1
+        following, end = groups[index]
+        node = node.longer.get(end - following)
     return found
 
 
+def _kind(reading: Reading, node: _Node, separators: str, start: int, end: int) -> str | None:
+    """What stands there by the rules that end at `node`; the cheap questions come first."""
+    rules = node.surely(separators)
+    if node.lone or node.told:
+        rules = rules + _spoken_of(reading, node, separators, start, end)
+    if not rules:
+        return None
+    free = _free(reading, start, end) and not reading.elsewhere(start)
+    digits = reading.text[start:end].translate(_NO_SEPARATORS)
+    for rule in rules:
+        if free or (rule.glued and not _in_hash(reading.text, start, end)):
+            reading.budget.spend(_CHECK_COST)
+            if rule.valid(digits):
+                return rule.kind
+    return None
+
+
+def _spoken_of(reading: Reading, node: _Node, separators: str, start: int, end: int) -> tuple[Rule, ...]:
+    """The rules that a cue speaks for, or silence around the number."""
+    families = reading.families(start, end)
+    if families:
+        return tuple(
+            rule
+            for rule, shape in node.lone + node.told
+            if not families.isdisjoint(rule.families) and _parted(shape, separators)
+        )
+    if node.lone and reading.alone(start, end):
+        return tuple(rule for rule, shape in node.lone if _parted(shape, separators))
+    return ()
+
+
 def _parted(shape: str, separators: str) -> bool:
-    return shape == separators or all(
+    return all(
         wanted == actual or wanted == "~" or (wanted == " " and actual == "\n")
         for wanted, actual in zip(shape, separators, strict=True)
     )
 
 
-def _stands(reading: Reading, rule: Rule, need: _Need, found: Span) -> bool:
-    """Whether neighbours, cue and check digits agree; the cheap questions first. `found.kind` holds the digits."""
-    start, end, digits = found
-    if not _free(reading, start, end, glued=rule.glued):
-        return False
-    if not rule.glued and reading.elsewhere(start):
-        return False
-    if need is not _Need.NOTHING and not reading.beside(start, end, rule.families):
-        if need is _Need.CUE or not reading.alone(start, end):
-            return False
-    reading.budget.spend(_CHECK_COST)
-    return rule.valid(digits)
-
-
-def _free(reading: Reading, start: int, end: int, *, glued: bool) -> bool:
+def _free(reading: Reading, start: int, end: int) -> bool:
     """Whether the number is no part of something longer."""
     text = reading.text
     before, after = text[start - 1 : start], text[end : end + 1]
-    if glued:
-        return not _in_hash(text, start, end)
     if after and (after.isalnum() or after == "_" or (after in "-./" and text[end + 1 : end + 2].isdigit())):
         return False
     if not before or not (before.isalnum() or before in "_-./"):

@@ -21,10 +21,9 @@ Group = tuple[int, int]
 KIND = "PHONE_NUMBER"
 FEWEST, MOST = 7, 15  # digits
 _MOST_GROUPS = 8
-_LONGEST_GAP = 5
 _LONGEST_CODE = 3  # digits of a country's code
 _PLAIN_GAPS = frozenset((" ", "-", "."))
-_GAP = re.compile(r" ?[-.–/]? ?|[ .\-]?\([ ]?|[ ]?\)[ .\-/]{0,2}|[ .\-]?\(0\)[ .\-]?|\)\(")
+_GAP = re.compile(r"(?=.) ?[-.–/]? ?|[ .\-]?\([ ]?|[ ]?\)[ .\-/]{0,2}|[ .\-]?\(0\)[ .\-]?|\)\(")
 _EXTENSION = re.compile(r"\s?(?:x|ext\.?|ramal|poste|anexo)\s?[0-9]{1,6}(?![0-9])", re.IGNORECASE)
 _DATE = re.compile(
     r"(?<![0-9])(?:[0-3]?[0-9]([-./])[0-3]?[0-9]\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}([-./])[0-1]?[0-9]\2[0-3]?[0-9])(?![0-9])"
@@ -107,23 +106,28 @@ def is_region(region: str) -> bool:
 
 def phones(reading: Reading) -> Iterator[Span]:
     """Every phone number, extension included."""
-    index = 0
-    while index < len(reading.groups):
+    index, groups = 0, reading.groups
+    while index < len(groups):
         count = _count(reading, index)
-        for chain in _clusters(reading.text, reading.groups[index : index + count]):
-            yield from _numbers(reading, chain)
+        if groups[index + count - 1][1] - groups[index][0] >= FEWEST:
+            chain = groups[index : index + count]
+            found = list(_numbers(reading, chain))
+            yield from found or (span for cluster in _clusters(reading.text, chain) for span in _numbers(reading, cluster))
         index += count
 
 
 def _numbers(reading: Reading, chain: Sequence[Group]) -> Iterator[Span]:
-    """The numbers that follow each other in a chain: what is left behind one may be another."""
-    while sum(end - start for start, end in chain[:_MOST_GROUPS]) >= FEWEST:
-        found = _number(reading, chain)
+    """The numbers that follow each other in a chain, from its first group on."""
+    first = 0
+    while first < len(chain):
+        window = chain[first : first + _MOST_GROUPS]
+        found = _number(reading, window) if sum([end - start for start, end in window]) >= FEWEST else None
         if found is None:
             return
         extension = _EXTENSION.match(reading.text, found.end)
         yield Span(found.start, extension.end() if extension else _closed(reading.text, found), KIND)
-        chain = [group for group in chain if group[0] >= found.end]
+        while first < len(chain) and chain[first][0] < found.end:
+            first += 1
 
 
 def _closed(text: str, found: Span) -> int:
@@ -133,21 +137,14 @@ def _closed(text: str, found: Span) -> int:
 
 def _count(reading: Reading, index: int) -> int:
     """How many groups from `index` on nothing but a phone number's signs parts."""
-    groups, text = reading.groups, reading.text
-    last = index
-    while last + 1 < len(groups):
-        start, stop = groups[last][1], groups[last + 1][0]
-        if text[start:stop] not in _PLAIN_GAPS and (stop - start > _LONGEST_GAP or not _GAP.fullmatch(text, start, stop)):
-            break
+    gaps, last = reading.gaps, index
+    while last < len(gaps) and (gaps[last] in _PLAIN_GAPS or _GAP.fullmatch(gaps[last])):
         last += 1
     return last + 1 - index
 
 
 def _clusters(text: str, chain: Sequence[Group]) -> Iterator[Sequence[Group]]:
     """The chain, cut where one number ends and the next begins: before a bracket, or where spaces part dashed ones."""
-    if len(chain) == 1 or sum(end - start for start, end in chain[:_MOST_GROUPS]) <= MOST:
-        yield chain[:_MOST_GROUPS]
-        return
     gaps = [text[end:start] for (_, end), (start, _) in zip(chain, chain[1:], strict=False)]
     dashed = any("-" in gap or "." in gap for gap in gaps)
     first = 0
@@ -155,7 +152,8 @@ def _clusters(text: str, chain: Sequence[Group]) -> Iterator[Sequence[Group]]:
         if ("(" in gap and chain[at - 1][1] - chain[at - 1][0] > _LONGEST_CODE) or (dashed and gap.isspace()):
             yield chain[first:at]
             first = at
-    yield chain[first:]
+    if first:
+        yield chain[first:]
 
 
 def _number(reading: Reading, chain: Sequence[Group]) -> Span | None:

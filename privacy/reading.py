@@ -8,7 +8,9 @@ from privacy.cue import Cues, cues, fills
 from privacy.known import Known
 from privacy.vocabulary import OTHER
 
+_LONGEST_GAP = 5  # characters
 _GROUP = re.compile("[0-9]+")
+_NONE: frozenset[str] = frozenset()
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 
 
@@ -29,6 +31,15 @@ class Reading:
         return found
 
     @cached_property
+    def gaps(self) -> list[str]:
+        """What stands between each run of digits and the next, where it is short enough to part one number; else ""."""
+        text, groups = self.text, self.groups
+        return [
+            text[end:start] if start - end <= _LONGEST_GAP else ""
+            for (_, end), (start, _) in zip(groups, groups[1:], strict=False)
+        ]
+
+    @cached_property
     def cues(self) -> Cues:
         return cues(self.text)
 
@@ -39,12 +50,18 @@ class Reading:
             return False
         return _ALPHANUMERIC.search(self.text, edge) is None and _ALPHANUMERIC.search(self.text, 0, start) is None
 
+    def families(self, start: int, end: int) -> frozenset[str]:
+        """What cues say this value is: the one before it, and one right behind it unless the first speaks of an order."""
+        if not self.cues.starts:
+            return _NONE
+        before, after = self.cues.before(start), self.cues.after(end)
+        if before and before[0] in OTHER:
+            return _NONE
+        return frozenset(family for family in (before and before[0], after) if family and family not in OTHER)
+
     def beside(self, start: int, end: int, families: frozenset[str]) -> bool:
-        """Whether a cue of one of `families` speaks of this value, before it or right behind it."""
-        before = self.cues.before(start)
-        if before and before[0] in families:
-            return True
-        return self.cues.after(end) in families and (before is None or before[0] not in OTHER)
+        """Whether a cue of one of `families` speaks of this value."""
+        return not self.families(start, end).isdisjoint(families)
 
     def elsewhere(self, start: int) -> bool:
         """Whether the nearest cue says that this is something that belongs to nobody ("order no. 1")."""

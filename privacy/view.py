@@ -103,42 +103,27 @@ def _ends(text: str, starts: list[int]) -> list[int]:
 
 
 def _decode(view: View) -> View | None:
+    """The view with its escapes as the characters they stand for; None where it has none."""
+    text, before = view.text, (view.starts or range(len(view.text)), view.ends or range(1, len(view.text) + 1))
     pieces: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     done = 0
-    for escape in _ESCAPE.finditer(view.text):
+    for escape in _ESCAPE.finditer(text):
         decoded = _decoded(escape)
         if decoded is None:
             continue
-        _copy(view, done, escape.start(), pieces, starts, ends)
-        _place(view, escape, decoded, pieces, starts, ends)
-        done = escape.end()
-    if done == 0:
+        at, end = escape.span()
+        each = 3 if escape["percent"] and len(decoded) * 3 == end - at else 0  # %XX for each: bounded one by one
+        pieces += (text[done:at], decoded)
+        starts += before[0][done:at]
+        ends += before[1][done:at]
+        starts += before[0][at:end:each] if each else [before[0][at]] * len(decoded)
+        ends += before[1][at + 2 : end : each] if each else [before[1][end - 1]] * len(decoded)
+        done = end
+    if not pieces:
         return None
-    _copy(view, done, len(view.text), pieces, starts, ends)
-    return View("".join(pieces), starts, ends)
-
-
-def _copy(view: View, start: int, end: int, pieces: list[str], starts: list[int], ends: list[int]) -> None:
-    pieces.append(view.text[start:end])
-    starts.extend(range(start, end) if view.starts is None else view.starts[start:end])
-    ends.extend(range(start + 1, end + 1) if view.ends is None else view.ends[start:end])
-
-
-def _place(
-    view: View, escape: re.Match[str], decoded: str, pieces: list[str], starts: list[int], ends: list[int]
-) -> None:
-    pieces.append(decoded)
-    if escape["percent"] and len(decoded) * 3 == len(escape[0]):  # one character for each %XX: bound them one by one
-        for at in range(escape.start(), escape.end(), 3):
-            start, end = view.origin(at, at + 3)
-            starts.append(start)
-            ends.append(end)
-        return
-    start, end = view.origin(*escape.span())
-    starts.extend([start] * len(decoded))
-    ends.extend([end] * len(decoded))
+    return View("".join([*pieces, text[done:]]), [*starts, *before[0][done:]], [*ends, *before[1][done:]])
 
 
 def _decoded(escape: re.Match[str]) -> str | None:
