@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from cli.failure import Ended
 from config.settings import WrongSetting
+from gateways.embedded_folder import EmbeddedServerError
 from gateways.key_store import KeyGone
 from privacy.sealing import Unreadable
 
@@ -25,6 +26,8 @@ def explained(error: BaseException) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, Ended):
         return str(error), error.exit_code
+    if isinstance(error, EmbeddedServerError):
+        return str(error), 1
     return _sentence(error), 1
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a script of its own, in no package
 """The part of constraints.txt that the service needs at run time, with its hashes: `runtime_lock.py [--only NAME…]`.
 
 The lock holds the tools of development too. What the service needs is what pyproject.toml names and, link by link, what
@@ -30,7 +31,10 @@ def entries(lock: str) -> dict[str, str]:
 def runtime(lock: str, wanted: Iterable[str]) -> list[str]:
     """The entries of the wanted packages and of all that these need, in the lock's order."""
     known = entries(lock)
-    reasons = {name: set(re.findall(r"^    #(?: via)? +([a-z0-9][a-z0-9._-]*)", text, re.M)) for name, text in known.items()}
+    reasons = {
+        name: set(re.findall(r"^    #(?: via)? +([a-z0-9][a-z0-9._-]*)", text, re.MULTILINE))
+        for name, text in known.items()
+    }
     kept = {named(requirement) for requirement in wanted} - _EMBEDDED
     while grown := {name for name in known if name not in kept and reasons[name] & kept}:
         kept |= grown
