@@ -49,13 +49,17 @@ class Cues:
 
 def cues(text: str) -> Cues:
     """The cues in `text`, which is folded; letter case does not matter."""
-    numbers, phrases, closing = _numbers(), _phrases(), _closing()
+    numbers, phrases, closing, every = _numbers(), _phrases(), _closing(), _every()
     lowered = lower(text)
     found: list[tuple[int, int, str]] = []
     said: list[tuple[int, int, str]] = []
     before = ""
     for match in _WORD.finditer(lowered):
-        word = match[0].replace(".", "")
+        word = match[0]
+        if word not in every and "." not in word:
+            before = word
+            continue
+        word = word.replace(".", "")
         pair = f"{before} {word}" if word in closing else ""
         if family := numbers.get(pair) or numbers.get(word):
             found.append((match.start(), match.end(), family))
@@ -110,6 +114,12 @@ def _numbers() -> dict[str, str]:
 def _closing() -> frozenset[str]:
     """The second words of the cues that have two."""
     return frozenset(cue.split()[1] for cue in (*_numbers(), *_phrases()) if " " in cue)
+
+
+@cache
+def _every() -> frozenset[str]:
+    """Every word that is a cue or ends one."""
+    return frozenset(word for cue in (*_numbers(), *_phrases()) for word in cue.split()[-1:])
 
 
 @cache

@@ -54,11 +54,15 @@ def find(text: str, known: Known, policy: Policy, budget: Budget) -> list[Span]:
     Kinds that the policy keeps are dropped first, so that no long kept span hides a short masked one.
     """
     found: list[Span] = []
-    for view in views(text):
+    for view in views(_blanked(text)):
         budget.spend(len(view.text) // _CHARACTERS_FOR_A_UNIT)
         found += (_back(view, span) for span in _read(Reading(view.text, budget, policy.regions, known)))
-    masked = [span for span in found if policy.operator(span.kind) is not Operator.KEEP]
-    return _without_placeholders(text, united(masked))
+    return united(span for span in found if policy.operator(span.kind) is not Operator.KEEP)
+
+
+def _blanked(text: str) -> str:
+    """Placeholders say nothing: not that they are personal, and not what the number beside them is."""
+    return PLACEHOLDER.sub(lambda placeholder: "<" * len(placeholder[0]), text) if "<" in text else text
 
 
 def _read(reading: Reading) -> Iterator[Span]:
@@ -70,31 +74,3 @@ def _read(reading: Reading) -> Iterator[Span]:
 
 def _back(view: View, span: Span) -> Span:
     return Span(*view.origin(span.start, span.end), span.kind)
-
-
-def _without_placeholders(text: str, spans: list[Span]) -> list[Span]:
-    """What a placeholder says is no personal data: a span inside one is nothing, one that reaches out ends before it."""
-    if not spans or "<" not in text:
-        return spans
-    placeholders = [found.span() for found in PLACEHOLDER.finditer(text)]
-    if not placeholders:
-        return spans
-    return [piece for span in spans for piece in _cut(text, span, placeholders)]
-
-
-def _cut(text: str, span: Span, placeholders: list[tuple[int, int]]) -> Iterator[Span]:
-    at = span.start
-    for start, end in placeholders:
-        if end <= at or start >= span.end:
-            continue
-        if start > at:
-            yield from _trimmed(text, at, start, span.kind)
-        at = end
-    if at < span.end:
-        yield from _trimmed(text, at, span.end, span.kind)
-
-
-def _trimmed(text: str, start: int, end: int, kind: str) -> Iterator[Span]:
-    """Nothing, where only signs are left of what stood around a placeholder."""
-    if any(sign.isalnum() for sign in text[start:end]):
-        yield Span(start, end, kind)

@@ -12,6 +12,8 @@ from privacy.span import Span
 from privacy.view import fold
 
 _TOKEN = re.compile(r"[^\W_]+")
+_APART = {code: " " for code in range(128) if not chr(code).isalnum()}
+_LETTERS_APART = {code: " " for code in range(128) if not chr(code).isalpha()}
 _GAP = re.compile(r"[ \t\n.,_'’+\-]{0,3}")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SIGNS = re.compile(r"[0-9_@/:#]")
@@ -83,6 +85,8 @@ class Known:
         if not self.entries:
             return
         flat = plain(text)
+        if self._missing(flat):
+            return
         for token in _TOKEN.finditer(flat):
             word = token[0]
             entries = self.entries.get(word)
@@ -90,6 +94,11 @@ class Known:
                 entries = self.entries.get(bare)
             if entries is not None and (span := _first(entries, text, flat, token)):
                 yield span
+
+    def _missing(self, flat: str) -> bool:
+        """Whether a look at the words alone shows that nothing known can be there."""
+        words = {*flat.translate(_APART).split(), *flat.translate(_LETTERS_APART).split()}
+        return words.isdisjoint(self.entries)
 
     def is_number(self, digits: str) -> bool:
         """Whether these digits are a registered phone number, with or without its country."""

@@ -9,7 +9,9 @@ from privacy.reading import Reading
 from privacy.span import Span
 
 _IPV4 = re.compile(r"(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?(?![\w]|\.[0-9])")
-_IPV6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f:]{0,39}:)[0-9A-Fa-f:]{3,39}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?:/[0-9]{1,3})?(?![\w:])")
+_IPV6 = re.compile(
+    r"(?<![\w:.])[0-9A-Fa-f]{0,4}:(?:[0-9A-Fa-f]{0,4}:){1,6}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4})(?:/[0-9]{1,3})?(?![\w:])"
+)
 _NOT_PERSONAL = tuple(
     ip_network(network)
     for network in """0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 224.0.0.0/3
@@ -22,7 +24,7 @@ _MAC = re.compile(
     r"(?<![\w:-])(?:[0-9A-Fa-f]{2}(?P<sign>[:-])[0-9A-Fa-f]{2}(?:(?P=sign)[0-9A-Fa-f]{2}){4}"
     r"|[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4})(?![\w:-])"
 )
-_IBAN_HEAD = re.compile(r"(?=([A-Za-z]{2})[0-9]{2} ?[A-Za-z0-9]{4})")
+_IBAN_HEAD = re.compile(r"([A-Za-z]{2})[0-9]{2}")
 _IBAN_LENGTHS = {
     country: int(length)
     for country, length in re.findall(
@@ -107,14 +109,23 @@ def accounts(reading: Reading) -> Iterator[Span]:
 
 def _iban_end(text: str, start: int, length: int) -> int | None:
     """Where an IBAN of `length` signs that begins at `start` ends, if its check digits hold."""
+    compact, at = text[start : start + length], start + length
+    if not compact.isalnum():
+        compact, at = _gathered(text, start, length)
+    if len(compact) < length or not compact.isascii():
+        return None
+    number = int((compact[4:] + compact[:4]).upper().translate(_LETTER_VALUES))
+    return at if number % 97 == 1 else None
+
+
+def _gathered(text: str, start: int, length: int) -> tuple[str, int]:
+    """The next `length` letters and digits without the single signs between them, and where they end."""
     signs, at = [], start
     while len(signs) < length:
         piece = _IBAN_BODY.match(text, at)
         if piece is None:
-            return None
+            break
         if piece[0].isalnum():
             signs.append(piece[0])
         at += 1
-    compact = "".join(signs).upper()
-    number = int((compact[4:] + compact[:4]).translate(_LETTER_VALUES))
-    return at if number % 97 == 1 else None
+    return "".join(signs), at

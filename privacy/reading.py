@@ -11,7 +11,8 @@ from privacy.vocabulary import OTHER
 _LONGEST_GAP = 5  # characters
 _GROUP = re.compile("[0-9]+")
 _NONE: frozenset[str] = frozenset()
-_ALPHANUMERIC = re.compile(r"[^\W_]")
+_ALPHANUMERIC = re.compile(r"[^\W_]|<")  # "<" is where a placeholder stands
+_MOST_GROUPS_ALONE = 8
 
 
 class Reading:
@@ -45,6 +46,8 @@ class Reading:
 
     def alone(self, start: int, end: int) -> bool:
         """Whether the text is nothing but this value: an answer, or a field of a record."""
+        if len(self.groups) > _MOST_GROUPS_ALONE:
+            return False
         edge = end + 3  # most often something follows at once
         if _ALPHANUMERIC.search(self.text, end, edge) or (start and self.text[start - 1].isalnum()):
             return False
