@@ -54,7 +54,7 @@ def find(text: str, known: Known, policy: Policy, budget: Budget) -> list[Span]:
     Kinds that the policy keeps are dropped first, so that no long kept span hides a short masked one.
     """
     found: list[Span] = []
-    for view in views(_blanked(text)):
+    for view in views(_blanked(text), budget):
         budget.spend(len(view.text) // _CHARACTERS_FOR_A_UNIT)
         found += (_back(view, span) for span in _read(Reading(view.text, budget, policy.regions, known)))
     return united(span for span in found if policy.operator(span.kind) is not Operator.KEEP)

@@ -12,7 +12,7 @@ from privacy.span import Span
 
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]{0,9}[0-9])[A-Za-z0-9]{7,18}(?![A-Za-z0-9])")
 _TO_SHAPE = {**{code: "A" for code in range(65, 91)}, **{code: "9" for code in range(48, 58)}}
-_COST = 6
+_COST = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _OFFICE = re.compile(
     re.IGNORECASE,
 )
 _COST = 2
+_COM_COST = 8
 _SHORTEST_GLUED = 6
 
 _SPOKEN = re.compile(
@@ -41,11 +42,9 @@ _SPOKEN = re.compile(
 )
 _SPOKEN_MARK = re.compile(r"[\[({]\s?(?:at|arroba|@)\s?[\])}]|\s(?:at|arroba)\s", re.IGNORECASE)
 _COM = re.compile(r"com(?:br)?\b")
-_GLUED = re.compile(
-    r"(?<!\w)(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|gamil|gmai|gmal|yahoo|outlook"
-    r"|aol|icloud|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)[ .]?\Z"
-)
-_ANNOUNCED = re.compile(r"(?<!\w)[a-z0-9._]{5,40}[ .]?\Z")
+_LOST_SIGNS = re.compile(r"(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|gamil|gmai|gmal|yahoo"
+    r"|outlook|aol|icloud|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)\Z")
+_TOKEN_BACKWARDS = re.compile(r"[a-z0-9._]{0,48}")
 _NAME_BEFORE = re.compile(r"(?:([a-z]{1,30}) )?(?:[0-9]{1,8} )?\Z", re.IGNORECASE)
 _NO_NAME = frozenset(
     """is email mail id ids my its it at address adress to the on and this here are was as e or email_id your for of that
@@ -92,7 +91,7 @@ def _spoken(reading: Reading) -> Iterator[Span]:
     lowered = reading.cues.text
     at = lowered.find("com")
     while at >= 0:
-        reading.budget.spend(1)
+        reading.budget.spend(_COM_COST)
         found = _glued(reading, lowered, at)
         if found:
             yield found
@@ -104,14 +103,20 @@ def _glued(reading: Reading, lowered: str, at: int) -> Span | None:
     ending = _COM.match(lowered, at)
     if ending is None:
         return None
-    provider = _GLUED.search(lowered, max(0, at - 60), at)
-    if provider is None or (len(provider[0]) < _SHORTEST_GLUED and provider["own"]):
-        word = _ANNOUNCED.search(lowered, max(0, at - 60), at)
-        before = reading.cues.before(word.start()) if word else None
-        announced = word and before and before[0] == "email" and fills(before[1])
-        return Span(word.start(), ending.end(), KIND) if word and announced else None
-    start = provider.start() if provider["own"] else _words_before(lowered, provider.start())
+    stop = at - 1 if at and lowered[at - 1] in " ." else at
+    token = _TOKEN_BACKWARDS.match(lowered[max(0, stop - 48) : stop][::-1])
+    begin = stop - (token.end() if token else 0)
+    provider = _LOST_SIGNS.match(lowered, begin, stop)
+    if provider is None or (stop - begin < _SHORTEST_GLUED and provider["own"]):
+        return Span(begin, ending.end(), KIND) if _announced(reading, begin, stop) else None
+    start = begin if provider["own"] else _words_before(lowered, begin)
     return None if start is None else Span(start, ending.end(), KIND)
+
+
+def _announced(reading: Reading, begin: int, stop: int) -> bool:
+    """Whether "my e-mail is" stands before a word that is long enough to be one."""
+    before = reading.cues.before(begin) if stop - begin >= _SHORTEST_GLUED else None
+    return before is not None and before[0] == "email" and fills(before[1])
 
 
 def _words_before(lowered: str, at: int) -> int | None:

@@ -49,13 +49,13 @@ def mask(
 
 def _masked(text: str, policy: Policy, names: Known, pseudonyms: Pseudonyms) -> Masked:
     """Mask, look again, mask what still shows as well; what shows then is masked with the whole text."""
-    spans = find(text, names, policy, Budget(len(text)))
+    budget = Budget(len(text))
+    spans = find(text, names, policy, budget)
     masker = Masker(policy, pseudonyms)
     again: list[Span] = []
     for _ in range(_PASSES):
         if not spans:
             return Masked(text, ())
-        budget = Budget(len(text))
         budget.spend(len(spans) * _SPAN_COST)
         applied = masker.apply(text, spans, again)
         showing = find(applied.text, names, policy, budget)

@@ -157,6 +157,7 @@ def _clusters(text: str, chain: Sequence[Group]) -> Iterator[Sequence[Group]]:
 
 
 def _number(reading: Reading, chain: Sequence[Group]) -> Span | None:
+    reading.budget.spend(_COST)
     text = reading.text
     start = chain[0][0]
     lead = text[max(0, start - 2) : start]

@@ -44,8 +44,10 @@ _DATE = re.compile(
 
 def homes(reading: Reading) -> Iterator[Span]:
     """Streets behind "my address is", "I live at", a key; only where a number says which door."""
-    text = reading.text
+    text, done = reading.text, 0
     for start, end, _ in reading.cues.phrased("home"):
+        if start < done:
+            continue
         if _MACHINES.search(reading.cues.text, max(0, start - 12), start):
             continue
         key = _KEY.match(text, end)
@@ -56,6 +58,7 @@ def homes(reading: Reading) -> Iterator[Span]:
             link = (_BEHIND_ADDRESS if address else _BEHIND_LIVING).match(text, end)
             found = (link.end(), _street_end(text, link.end())) if link and link.end() > end else (end, end)
         if found[1] - found[0] >= _SHORTEST and _DOOR.search(text, *found):
+            done = found[1]
             yield Span(*found, "STREET_ADDRESS")
 
 

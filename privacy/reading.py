@@ -12,6 +12,7 @@ _LONGEST_GAP = 5  # characters
 _GROUP = re.compile("[0-9]+")
 _NONE: frozenset[str] = frozenset()
 _ALPHANUMERIC = re.compile(r"[^\W_]|<")  # "<" is where a placeholder stands
+_PHRASE_COST = 5  # units to look behind a cue
 _MOST_GROUPS_ALONE = 8
 
 
@@ -28,7 +29,7 @@ class Reading:
     def groups(self) -> list[tuple[int, int]]:
         """Every run of digits, `[start, end)`."""
         found = [group.span() for group in _GROUP.finditer(self.text)]
-        self.budget.spend(len(found) // 4)
+        self.budget.spend(len(found))
         return found
 
     @cached_property
@@ -42,7 +43,9 @@ class Reading:
 
     @cached_property
     def cues(self) -> Cues:
-        return cues(self.text)
+        found = cues(self.text)
+        self.budget.spend(len(found.starts) + len(found.phrases) * _PHRASE_COST)
+        return found
 
     def alone(self, start: int, end: int) -> bool:
         """Whether the text is nothing but this value: an answer, or a field of a record."""

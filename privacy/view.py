@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
 
+from privacy.budget import Budget
+
+_ESCAPE_COST = 3  # units
 _LONGEST_EXPANSION = 4  # one character that folds to more is no digit and no letter, and would only swell the text
 _IDEOGRAPHIC_STOP = re.compile(r"(?<=[A-Za-z0-9])[。｡](?=[A-Za-z0-9])")  # a dot inside an address, else a full stop
 _ESCAPE = re.compile(
@@ -35,12 +38,12 @@ class View:
         return self.starts[start], self.ends[end - 1]
 
 
-def views(text: str) -> list[View]:
+def views(text: str, budget: Budget) -> list[View]:
     """The folded view, and where the text holds escapes a second one that has them decoded."""
     folded = View(text) if text.isascii() else _fold(text)
     if _ESCAPE_MARKS.search(folded.text) is None:
         return [folded]
-    decoded = _decode(folded)
+    decoded = _decode(folded, budget)
     return [folded] if decoded is None else [folded, decoded]
 
 
@@ -102,7 +105,7 @@ def _ends(text: str, starts: list[int]) -> list[int]:
     return ends
 
 
-def _decode(view: View) -> View | None:
+def _decode(view: View, budget: Budget) -> View | None:
     """The view with its escapes as the characters they stand for; None where it has none."""
     text, before = view.text, (view.starts or range(len(view.text)), view.ends or range(1, len(view.text) + 1))
     pieces: list[str] = []
@@ -113,6 +116,7 @@ def _decode(view: View) -> View | None:
         decoded = _decoded(escape)
         if decoded is None:
             continue
+        budget.spend(_ESCAPE_COST)
         at, end = escape.span()
         each = 3 if escape["percent"] and len(decoded) * 3 == end - at else 0  # %XX for each: bounded one by one
         pieces += (text[done:at], decoded)
