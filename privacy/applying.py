@@ -10,7 +10,7 @@ from functools import partial
 from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
 
-from privacy.json_text import Layout, escape_remainder, inner_quote, layout
+from privacy.json_text import Layout, escape_remainder, layout
 from privacy.known import plain
 from privacy.policy import Operator, Policy
 from privacy.span import Span
@@ -18,7 +18,7 @@ from privacy.view import fold
 
 _SHOWN = 4  # characters that `mask` leaves
 _SHORTEST_SHOWN = 9  # the last four would tell a shorter value
-_NUMBER = re.compile(r"[-+]?[0-9][0-9.eE+-]*")
+_INNER = re.compile(r'\\"|"[\[{]')
 _NO_JSON = Layout((), ())
 
 Pseudonyms = MutableMapping[str, str]
@@ -118,16 +118,16 @@ def _stars(value: str) -> str:
 def _targets(text: str, spans: Iterable[Span], plainly: Collection[Span]) -> Iterable[_Target]:
     """The spans, moved where they would break JSON: behind an escape's letters, out to the ends of a bare number."""
     around = layout(text) if "{" in text or "[" in text else _NO_JSON
+    inside = layout(text, inner=True) if around.regions and _INNER.search(text) else _NO_JSON
     done = 0
     for span in spans:
         start, end, quote = span.start, span.end, ""
         if around.within(start):
             start += escape_remainder(text, start)
-            number = around.number(start)
-            if number:
+            if number := around.number(start):
                 start, end, quote = *number, '"'
-            elif _NUMBER.fullmatch(text, start, end):
-                quote = inner_quote(text, start, end) or ""
+            elif number := inside.number(start):
+                start, end, quote = *number, '\\"'
         if max(start, done) < end:
             done = end
             yield _Target(Span(start, end, span.kind), quote, span in plainly)

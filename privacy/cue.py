@@ -53,19 +53,19 @@ def cues(text: str) -> Cues:
     lowered = lower(text)
     found: list[tuple[int, int, str]] = []
     said: list[tuple[int, int, str]] = []
-    before = ""
+    before, last = "", 0
     for match in _WORD.finditer(lowered):
         word = match[0]
         if word not in every and "." not in word:
-            before = word
+            before, last = word, match.end()
             continue
         word = word.replace(".", "")
-        pair = f"{before} {word}" if word in closing else ""
+        pair = f"{before} {word}" if word in closing and match.start() - last <= 1 else ""
         if family := numbers.get(pair) or numbers.get(word):
             found.append((match.start(), match.end(), family))
         if families := phrases.get(pair) or phrases.get(word):
             said += [(match.start(), match.end(), family) for family in families]
-        before = word
+        before, last = word, match.end()
     if not text.isascii():
         found += [(match.start(), match.end(), numbers[match[0]]) for match in _unspaced_numbers().finditer(lowered)]
         said += [(match.start(), match.end(), phrases[match[0]][0]) for match in _unspaced_phrases().finditer(lowered)]

@@ -7,17 +7,18 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-_TOKEN = re.compile(
-    r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"'
+_REST = (
     r"|-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9A-Za-z.])"
     r"|true\b|false\b|null\b|[\[\]{},:]|[ \t\r\n]++|."
 )
+_TOKEN = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"' + _REST, re.DOTALL)
+# The same in JSON that stands in a string of JSON, where every quote has a backslash.
+_INNER_TOKEN = re.compile(
+    r'\\"(?:[^"\\\x00-\x1f]++|\\\\(?:\\"|\\\\|[^"\\])|\\u[0-9A-Fa-f]{4}|\\/)*+\\"' + _REST,
+    re.DOTALL,
+)
 _ESCAPE_LETTERS = "nrtbf"
 _UNICODE_ESCAPE = re.compile(r"u[0-9A-Fa-f]{4}")
-# A number inside JSON that is itself a JSON string: behind a quoted key or in a list behind one, quotes escaped.
-_INNER_BEFORE = re.compile(r'(\\+")\s*:\s*(?:\[[^\]\["]{0,200})?-?\Z')
-_INNER_AFTER = re.compile(r"(?:[.eE+\-][0-9.eE+\-]*)?\s*[,}\]]")
-_LOOK_BACK = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ def _around(stretches: tuple[tuple[int, int], ...], at: int) -> tuple[int, int] 
     return None
 
 
-def layout(text: str) -> Layout:
-    """Where the JSON in `text` is. Text around and between it may be anything."""
+def layout(text: str, *, inner: bool = False) -> Layout:
+    """Where the JSON in `text` is, or the JSON within its strings. Text around and between it may be anything."""
     closed: list[tuple[int, int]] = []
     reader = _Reader()
-    for token in _TOKEN.finditer(text):
+    for token in (_INNER_TOKEN if inner else _TOKEN).finditer(text):
         start = reader.take(token)
         if start is None:
             continue
@@ -67,7 +68,7 @@ class _Reader:
 
     def take(self, token: re.Match[str]) -> int | None:
         """The start of the array or object that `token` closes."""
-        first = token[0][0]
+        first = token[0][0] if token[0][:2] != '\\"' else '"'
         if first in " \t\r\n":
             return None
         if first in "]}":
@@ -125,12 +126,6 @@ def escape_remainder(text: str, start: int) -> int:
     if text[start] in _ESCAPE_LETTERS:
         return 1
     return 5 if _UNICODE_ESCAPE.match(text, start) else 0
-
-
-def inner_quote(text: str, start: int, end: int) -> str | None:
-    """The escaped quote that a string needs at a number of JSON within a JSON string; None where there is none."""
-    before = _INNER_BEFORE.search(text[max(0, start - _LOOK_BACK) : start])
-    return before[1] if before and _INNER_AFTER.match(text, end) else None
 
 
 def is_document(text: str) -> bool:

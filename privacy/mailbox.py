@@ -21,7 +21,6 @@ _DOMAIN = re.compile(
 )
 _LOCAL_BACKWARDS = re.compile(rf"(?:[{_LATIN}_+%'~!#$^*-]|\.(?=[{_LATIN}_+'-])){{1,64}}")
 _LOCAL_BACKWARDS_ANY = re.compile(r"[\w.+-]{1,64}")
-_QUOTED_LOCAL = re.compile(r'"[^"\\\n]{1,62}"\Z')
 _SIGNS = "!#$%'*^~.+-"
 _FILE = re.compile(r"(?:[1-9]x\.)|[^@]*\.(?:png|jpe?g|gif|svg|webp|ico|css|js|ts|py|html?|json|md)\Z", re.IGNORECASE)
 _OFFICE = re.compile(
@@ -77,9 +76,6 @@ def _around(text: str, at: int) -> Span | None:
 
 def _local_start(text: str, at: int) -> int:
     window = text[max(0, at - 64) : at]
-    quoted = _QUOTED_LOCAL.search(window)
-    if quoted:
-        return at - len(window) + quoted.start()
     local = _LOCAL_BACKWARDS.match(window[::-1]) or _LOCAL_BACKWARDS_ANY.match(window[::-1])
     return at - len(local[0][::-1].lstrip(_SIGNS)) if local else at
 

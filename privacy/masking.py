@@ -13,7 +13,7 @@ from privacy.policy import DEFAULT_POLICY, Policy
 from privacy.span import Span, united
 
 _NOBODY = Known()
-_PASSES = 2
+_PASSES = 3
 _SPAN_COST = 18  # units that it takes to put one placeholder
 
 

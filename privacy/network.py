@@ -119,11 +119,11 @@ def _iban_end(text: str, start: int, length: int) -> int | None:
 
 
 def _gathered(text: str, start: int, length: int) -> tuple[str, int]:
-    """The next `length` letters and digits without the single signs between them, and where they end."""
+    """The next `length` letters and digits without the signs between every four of them, and where they end."""
     signs, at = [], start
     while len(signs) < length:
         piece = _IBAN_BODY.match(text, at)
-        if piece is None:
+        if piece is None or (not piece[0].isalnum() and len(signs) % 4):
             break
         if piece[0].isalnum():
             signs.append(piece[0])

@@ -28,16 +28,18 @@ _EXTENSION = re.compile(r"\s?(?:x|ext\.?|ramal|poste|anexo)\s?[0-9]{1,6}(?![0-9]
 _DATE = re.compile(
     r"(?<![0-9])(?:[0-3]?[0-9]([-./])[0-3]?[0-9]\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}([-./])[0-1]?[0-9]\2[0-3]?[0-9])(?![0-9])"
 )
-_QUAD = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[0-9]{1,2})"
+_QUAD = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
+_WITH_COUNTRY = frozenset(("2-3-3-4", "2 3 3 4", "2-5-5"))  # a country's code without its plus
 _LINK = re.compile(r"(?:wa\.me/|tel:|sms:|callto:|[?&]phone=)\+?\Z", re.IGNORECASE)
 _EPOCH_SECONDS = range(1_400_000_000, 2_200_000_000)
 _COST = 6
 
 # Lengths of groups and what parts them, for numbers that people write without their country and without a word of warning.
 _SHAPES = {
-    "3-3-4": ("US", "IN", "MX"),
+    "3-3-4": ("US",),
     "3.3.4": ("US",),
-    "3 3 4": ("US", "IN", "MX"),
+    "3 3 4": ("US",),
     "3 3-4": ("US",),
     "1-3-3-4": ("US",),
     "1 3 3 4": ("US",),
@@ -278,6 +280,8 @@ def _shaped(reading: Reading, chain: Sequence[Group], digits: str) -> bool:
         regions = reading.regions
     elif digits[0] == "0" and _zero_led(shape):
         regions = reading.regions
+    elif shape in _WITH_COUNTRY:
+        return _has_country(digits, parted=False)
     else:
         regions = tuple(region for region in _SHAPES.get(shape, ()) if region in reading.regions)
     reading.budget.spend(min(len(regions), _COST))

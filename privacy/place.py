@@ -29,7 +29,8 @@ _STOP = re.compile(
 )
 
 _BEHIND_BIRTH = re.compile(
-    r"(?:[_ ]?(?:date|day))?[\"'\\*]{0,5}\s{0,2}(?:(?:is|was|on|em|el|le|am|é|es|ist|den|dia|está|date|of|:|=|,|-|\*\*|\()[\s\"'\\*]{0,5}){0,3}",
+    r"(?:[_ ]?(?:date|day))?(?:\*|\\{0,3}[\"']){0,3}\s{0,2}"
+    r"(?:(?:is|was|on|em|el|le|am|é|es|ist|den|dia|está|date|of|:|=|,|-|\()(?:[\s*]|\\{0,3}[\"']){0,5}){0,3}",
     re.IGNORECASE,
 )
 _MONTH = r"(?:jan|feb|fev|mar|mär|apr|abr|may|mai|jun|jul|aug|ago|sep|set|oct|out|okt|nov|dec|dez|dic|ene|janv|févr|avr|juin|juil|août|déc)[a-zçéû]{0,8}\.?"

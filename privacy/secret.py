@@ -21,8 +21,12 @@ _TOKEN = re.compile(
 )
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _PEM_END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
-_LINK = r"[\"'\\*]{0,5}(?:\s{0,2}(?P<verb>is|was|é|es|ist|est|to|->|=>)\s[\s\"'\\*:]{0,5}|\s{0,2}(?P<sign>[:=])[\s\"'\\*:]{0,5})"
-_PASSWORD = re.compile(_LINK + r"(?P<value>[^\s\"'\\<>,]{3,64})", re.IGNORECASE)
+_QUOTE = r"\\{0,3}[\"']"
+_LINK = (
+    rf"(?:\*|{_QUOTE}){{0,3}}(?:\s{{0,2}}(?P<verb>is|was|é|es|ist|est|to|->|=>)\s(?:[\s*:]|{_QUOTE}){{0,5}}"
+    rf"|\s{{0,2}}(?P<sign>[:=])(?:[\s*:]|{_QUOTE}){{0,5}})"
+)
+_PASSWORD = re.compile(_LINK + r"(?P<value>[^\s\"'\\<>,\[\]{}()][^\s\"'\\<>,]{2,63})", re.IGNORECASE)
 _KEY = re.compile(r"(?:" + _LINK + r"| )(?P<value>[A-Za-z0-9_+/=.-]{12,2000})", re.IGNORECASE)
 _USER = re.compile(_LINK + r"@?(?P<value>[A-Za-z0-9][A-Za-z0-9._-]{2,40})", re.IGNORECASE)
 _NOT_ONE = frozenset(
@@ -55,7 +59,7 @@ def _private_keys(text: str) -> Iterator[Span]:
 def _password(text: str, at: int) -> Span | None:
     """Behind a colon any word will do; behind "is" it takes a digit, a sign or capitals among small letters."""
     found = _PASSWORD.match(text, at)
-    value = found["value"].rstrip(".;:!?)") if found else ""
+    value = found["value"].rstrip(".;:!?)]}") if found else ""
     if found is None or len(value) < 3 or value.lower() in _NOT_ONE:  # noqa: PLR2004 - shorter is a word
         return None
     if not found["sign"] and value.isalpha() and (value.islower() or value.istitle()):
