@@ -122,7 +122,7 @@ async def read_observations(ask: ReadAsk, desk: AtDesk, caller: Calling) -> Bloc
     """The caller's log. An owner whom nobody knows has an empty one."""
     opened, answer = await _opened(ask, desk, caller)
     if ask.format == "block":
-        text = block(opened.lines, ask.token_budget)
+        text = await asyncio.to_thread(block, opened.lines, ask.token_budget)
         return Block(**answer, generation=opened.generation, tokens=tokens.count(text), block=text)
     kept = opened.lines if ask.token_budget is None else within(opened.lines, ask.token_budget)
     shown = [Observation(**_shown(line)) for line in kept]
@@ -133,7 +133,7 @@ async def read_observations(ask: ReadAsk, desk: AtDesk, caller: Calling) -> Bloc
 async def search_observations(ask: SearchAsk, desk: AtDesk, caller: Calling) -> Results:
     """Lines of the caller's log that answer the words, in any script, best first."""
     opened, answer = await _opened(ask, desk, caller)
-    found = await asyncio.to_thread(search, opened.lines, ask.query, ask.limit)  # it takes a while over a long log
+    found = await asyncio.to_thread(search, opened.lines, ask.query, ask.limit)
     results = [Found(**_shown(line), score=round(score, 4)) for line, score in found]
     return Results(**answer, generation=opened.generation, results=results)
 

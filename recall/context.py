@@ -1,5 +1,6 @@
 """Everything for the next prompt in one call: parts in a fixed order, the stable ones first, within one budget."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -83,7 +84,7 @@ async def _observations(resources: Resources, asked: Asked, budget: int) -> str 
     if asked.no_memory:
         return None
     opened = await lines(resources, asked.space, asked.owner, asked.agent, asked.context)
-    return block(opened.lines, budget) if opened.on else None
+    return await asyncio.to_thread(block, opened.lines, budget) if opened.on else None
 
 
 # What changes least stands first, so that a provider's prompt cache keeps working.

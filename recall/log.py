@@ -1,5 +1,6 @@
 """Opening one person's log: the lines that are live now, decrypted, in memory only."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -43,7 +44,9 @@ async def lines(resources: Resources, space: int, subject: UUID | None, agent: s
         key = await resources.keys.key(subject)
     except KeyGone:  # erased since the read
         return _NO_LOG
-    return Opened(tuple(open_line(row, key) for row in rows), log.generation, log)
+    # A long log takes a while to decrypt, and the other requests go on meanwhile.
+    opened = await asyncio.to_thread(lambda: tuple(open_line(row, key) for row in rows))
+    return Opened(opened, log.generation, log)
 
 
 def within(opened: Sequence[Line], budget: int) -> list[Line]:

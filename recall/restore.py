@@ -3,24 +3,15 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import func, text
+from sqlalchemy import func
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col, select
 
 from jobs.resources import Resources
 from models import log as logs
 from models import observation
+from models.log import Log
 from models.observation import Generation, Observation
-
-# A correction goes on correcting: it points at the copy of the line, or, where it was made after a rewrite, at the copy
-# of the line that the rewritten one came from.
-_POINT_AT_COPIES = text("""
-UPDATE observations AS correction SET supersedes = copy.id
-FROM observations AS copy, observations AS corrected
-WHERE correction.log_id = :log AND correction.generation = :generation AND corrected.id = correction.supersedes
-  AND copy.log_id = :log AND copy.generation = :generation
-  AND copy.sources IN (ARRAY[corrected.id], corrected.sources)
-""")
 
 
 class NoSuchGeneration(Exception):
@@ -49,7 +40,7 @@ async def restore(
         since = await _observed_since(tx, log.id, generation)
         await observation.begin_generation(tx, log, "restore")
         await observation.append(tx, [observation.carried(row, log.generation) for row in (*old, *since)])
-        await tx.execute(_POINT_AT_COPIES, {"log": log.id, "generation": log.generation})
+        await _point_at_copies(tx, log)
         log.live_tokens = await observation.live_tokens(tx, log.id, log.generation)
         log.failed_reflection = None
         return log.generation
@@ -64,3 +55,16 @@ async def _observed_since(tx: AsyncSession, log_id: int, generation: int) -> Seq
         func.cardinality(col(Observation.sources)) == 0,
     )
     return (await tx.execute(query.order_by(col(Observation.id)))).scalars().all()
+
+
+async def _point_at_copies(tx: AsyncSession, log: Log) -> None:
+    """A correction goes on correcting: it points at the copy of its line, or of the line which that was rewritten from."""
+    lines = await observation.of_generation(tx, log.id, log.generation)
+    copies = {line.sources[0]: line.id for line in lines}
+    corrections = [line for line in lines if line.supersedes is not None]
+    ids = [line.supersedes for line in corrections]
+    corrected = select(col(Observation.id), col(Observation.sources)).where(col(Observation.id).in_(ids))
+    sources = {row.id: row.sources for row in await tx.execute(corrected)}
+    for line in corrections:
+        olds = [line.supersedes, *sources.get(line.supersedes, [])]
+        line.supersedes = next((copies[old] for old in olds if old in copies), None)
