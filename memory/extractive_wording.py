@@ -11,6 +11,7 @@ from memory.wordlist import listed
 _CARRY = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.LIGHT, Part.NOT, Part.LINK})
 _NOUNLIKE = frozenset({Part.TELLS, Part.VAGUE})
 _VERBLIKE = frozenset({Part.TELLS, Part.LIGHT})
+_DESCRIBED = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.PRAISE})
 _BEFORE_A_DATE = frozenset({"in", "on", "at", "for"})
 _AFTER_TO = frozenset({"be", "have", "do"})
 _COPULAS = frozenset({"is", "are", "was", "were"})
@@ -134,7 +135,7 @@ class _Scribe:
         if not self.note or before is None:
             return self._opening(word, following)
         if word.low in _OBJECTS:
-            return word.low if before.part in _VERBLIKE else None
+            return word.low if before.part in _VERBLIKE and not self._owns(place, word) else None
         return word.low if following and _is_needed(word, before, following) else self._you(word)
 
     def _opening(self, word: Token, following: Token | None) -> str | None:
@@ -146,6 +147,10 @@ class _Scribe:
         who, mark, verb = word.low.partition("'")
         says_what = following is not None and following.part is Part.TELLS and not following.low.endswith("ing")
         return f"{who} {'are' if who == 'they' else 'is'}" if mark and verb in {"s", "re"} and says_what else who
+
+    def _owns(self, place: int, word: Token) -> bool:
+        """Whether "her" says whose the next word is."""
+        return word.low == "her" and place + 1 < len(self.words) and self.words[place + 1].part in _DESCRIBED
 
     def _owning(self, place: int, word: Token) -> str | None:
         """ "I have two dogs" owns; "I have seen" does not."""
