@@ -18,5 +18,6 @@ _TEMPLATE = re.compile(
 
 def one_line(text: str, joint: str = "\\n") -> str:
     """`text` without line breaks, control characters and chat-template tokens; `joint` stands for each break."""
-    spaced = _WHITESPACE.sub(lambda run: joint if _LINE_BREAK.search(run[0]) else " ", text.strip())
-    return _TEMPLATE.sub("‹", _CONTROL.sub("", spaced))
+    bare = _CONTROL.sub("", text).strip()
+    spaced = _WHITESPACE.sub(lambda run: joint if _LINE_BREAK.search(run[0]) else " ", bare)
+    return _TEMPLATE.sub("‹", spaced)
