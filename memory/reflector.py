@@ -15,7 +15,7 @@ from memory.fence import one_line
 from memory.observation import Interval, Line, Priority, Reflection
 from memory.outcome import Answer, Outcome, Prompt
 from memory.reply import Form, Item
-from memory.rewriting import CONDENSED, DUPLICATE, SUPERSEDED, Change, rewritten
+from memory.rewriting import CONDENSED, DUPLICATE, SUPERSEDED, Change, once_each, rewritten
 
 LEVELS = (1, 2, 3, 4)
 _TARGETS = {1: 0.9, 2: 0.75, 3: 0.6, 4: 0.45}  # of the threshold, by level
@@ -104,7 +104,7 @@ def joined(reflections: Iterable[Reflection]) -> Reflection:
     """The reflections of a log's chunks as the reflection of the log."""
     every = list(reflections)
     return Reflection(
-        tuple(line for reflection in every for line in reflection.lines),
+        tuple(once_each([line for reflection in every for line in reflection.lines])),
         tuple(dropped for reflection in every for dropped in reflection.dropped),
     )
 

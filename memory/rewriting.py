@@ -48,7 +48,7 @@ def rewritten(lines: Sequence[Line], changes: Sequence[Change], resolve: Resolve
     kept = {line.id: line for line in lines if line.id not in gone}
     dropped = list(_drops(kept, merged, changes, resolve, refused))
     left = [_as_it_was(line) for line in kept.values()]
-    return Reflection(tuple(_once_each([*left, *merged])), tuple(dropped)), _counted(refused)
+    return Reflection(tuple(once_each([*left, *merged])), tuple(dropped)), _counted(refused)
 
 
 def _counted(refused: Counter[str]) -> Counter[str]:
@@ -175,7 +175,7 @@ def _as_it_was(line: Line) -> Rewritten:
     return Rewritten(line.text, line.kind, line.priority, line.observed_at, (line.id,), line.refers_to)
 
 
-def _once_each(lines: Sequence[Rewritten]) -> list[Rewritten]:
+def once_each(lines: Sequence[Rewritten]) -> list[Rewritten]:
     """By age; lines that came to say the same of the same days become one, with all their sources."""
     ordered = sorted(lines, key=lambda line: (line.observed_at, line.sources))
     once: dict[tuple[str, Interval | None], Rewritten] = {}

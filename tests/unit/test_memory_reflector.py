@@ -339,6 +339,12 @@ def test_chunks_share_the_threshold_and_join_to_one_reflection() -> None:
     assert [source for new in joined(reflections).lines for source in new.sources] == [old.id for old in lines]
 
 
+def test_what_two_chunks_say_alike_becomes_one_line() -> None:
+    early = after([line(1, "Ana lives in Lisbon with Rui"), line(2, "Ana swam")], merge("Ana lives in Lisbon", 1))
+    late = after([line(3, "Ana lives in Lisbon")])
+    assert [new.sources for new in joined([early, late]).lines] == [(1, 3), (2,)]
+
+
 def test_two_thousand_lines_take_seconds() -> None:
     places = ("harbour", "museum", "market", "garden")
     lines = [line(at, f"Ana saw boat {at} near the {places[at % 4]} with Rui", days=at // 9) for at in range(1, 2_001)]
