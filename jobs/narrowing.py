@@ -1,7 +1,9 @@
 """Asking about ever fewer turns until an answer is of use, so that one turn that breaks every answer ends up alone."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from jobs.asking import Asker
@@ -14,6 +16,7 @@ from models.work import Claim
 from privacy.sealing import SealingKey
 
 TRIES_ALONE = 3  # spaced tries at one turn before it is set aside
+_KEPT = "attempts"  # in the work's progress, from one try to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,11 @@ class Attempt:
     def record(self) -> dict[str, str]:
         """As the quarantine keeps it."""
         return {"outcome": self.outcome, "at": self.at}
+
+
+def earlier(claim: Claim) -> list[Attempt]:
+    """What earlier tries of this work got, when they ended at one turn alone."""
+    return [Attempt(**attempt) for attempt in json.loads(claim.progress.get(_KEPT, "[]"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +49,13 @@ class Thought:
 class NoUse(Exception):
     """One turn, alone, got no answer of use; it is tried again later before it is set aside."""
 
-    def __init__(self, outcome: str) -> None:
-        super().__init__(outcome)
-        self.outcome = outcome
+    def __init__(self, attempts: Sequence[Attempt]) -> None:
+        super().__init__(attempts[-1].outcome)
+        self.outcome, self._attempts = attempts[-1].outcome, attempts
+
+    def progress(self) -> Mapping[str, Any]:
+        """What the work is to remember until its next try; see `earlier`."""
+        return {_KEPT: json.dumps([attempt.record() for attempt in self._attempts])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +75,7 @@ async def think(question: Question, turns: Sequence[Turn]) -> Thought:
 
     Raises Wait for what passes by itself, NoUse while a turn that stands alone has tries left.
     """
-    attempts: list[Attempt] = []
+    attempts = earlier(question.claim)
     while True:
         drafts = await _ask_about(question, turns, attempts)
         if drafts is not None:
@@ -81,7 +93,7 @@ def _fewer(turns: Sequence[Turn]) -> Sequence[Turn]:
 
 def _set_aside(claim: Claim, turns: Sequence[Turn], attempts: Sequence[Attempt]) -> Thought:
     if tries(claim) < TRIES_ALONE:
-        raise NoUse(attempts[-1].outcome)
+        raise NoUse(attempts)
     return Thought(turns, set_aside=attempts[-1].outcome, attempts=attempts)
 
 

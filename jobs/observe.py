@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from gateways.key_store import KeyGone
 from jobs.asking import Wait
 from jobs.letters import observe_letter, reflect_letter
-from jobs.narrowing import NoUse, Question, Thought, think, tries
+from jobs.narrowing import NoUse, Question, Thought, earlier, think
 from jobs.resources import Workshop
-from jobs.verdict import Done, Later, Nothing, Verdict
+from jobs.verdict import MEMORY_OFF, Done, Later, Nothing, Verdict
 from memory import batches, extractive, tokens
 from memory.checks import normalise
 from memory.observation import MAX_TEXT, Draft, Line
@@ -32,7 +32,7 @@ from privacy.sealing import SealingKey
 _ROWS = 2_000  # pending turns read at once
 _TAIL = 60  # newest lines that the observer sees
 _SMALLEST_BATCH = 8_000  # tokens: a lower threshold observes sooner, not in crumbs
-_CRASHES_ALONE = 10  # workers that may die over one turn before it is set aside
+_DEATHS_ALONE = 10  # runs that may break, with their worker or without, over one turn before it is set aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class Pending:
 
 async def observe(claim: Claim, workshop: Workshop) -> Verdict:
     """One batch of one log. What is left over becomes a work row in the same commit."""
+    if not workshop.settings.memory.observational_memory:
+        return MEMORY_OFF
     pending = await _read(claim, workshop)
     if pending is None:
         return Nothing()
@@ -57,7 +59,7 @@ async def observe(claim: Claim, workshop: Workshop) -> Verdict:
         await _note(claim, pending.log.id, wait.why, workshop)
         return Later(wait.seconds, wait.why, counts=False)
     except NoUse as none:
-        await _note(claim, pending.log.id, none.outcome, workshop)
+        await _remember(claim, pending.log.id, none, workshop)
         return Later(None, none.outcome, counts=True)
     await workshop.bell.ring(await _write(claim, pending, thought, workshop))
     return Done()
@@ -68,7 +70,7 @@ async def _read(claim: Claim, workshop: Workshop) -> Pending | None:
         log = await logs.by_id(tx, claim.space_id, claim.payload["log_id"])
         if log is None:
             return None
-        rows = await turn.pending_after(tx, log.id, log.observed_through, _ROWS)
+        rows = await turn.pending_after(tx, log.id, log.observed_through, _ROWS, _budget(workshop), batches.REACH)
         tail = await observation.newest(tx, log.id, log.generation, _TAIL)
     if not rows:
         return None
@@ -83,8 +85,8 @@ async def _read(claim: Claim, workshop: Workshop) -> Pending | None:
 
 async def _think(claim: Claim, pending: Pending, workshop: Workshop) -> Thought:
     turns = _first(claim, pending, workshop)
-    if len(turns) == 1 and claim.crashes >= _CRASHES_ALONE:
-        return Thought(turns, set_aside="crash")
+    if len(turns) == 1 and claim.attempt > _DEATHS_ALONE:
+        return Thought(turns, set_aside="crash", attempts=earlier(claim))
     if workshop.asker is None:
         ordered = batches.in_conversation_order(turns)
         return Thought(turns, await asyncio.to_thread(extractive.observe, ordered, pending.tail))
@@ -94,12 +96,17 @@ async def _think(claim: Claim, pending: Pending, workshop: Workshop) -> Thought:
 
 def _first(claim: Claim, pending: Pending, workshop: Workshop) -> Sequence[Turn]:
     """As many of the oldest turns as go into one question, and fewer where that went wrong before."""
-    if tries(claim) > 1:
+    if earlier(claim):
         return pending.turns[:1]  # the one that got no answer of use
-    budget = max(workshop.settings.memory.observer_threshold, _SMALLEST_BATCH)
-    count = batches.prefix(pending.turns, min(budget, workshop.room))
-    # A batch that workers died over is halved with each death, until the turn that kills them is alone.
-    return pending.turns[: max(1, count >> claim.crashes)]
+    count = batches.prefix(pending.turns, _budget(workshop))
+    # After a first death the same is asked again: its answer may be kept. Then a batch is halved with each further
+    # death, until the turn that runs break over is alone.
+    return pending.turns[: max(1, count >> max(0, claim.attempt - 2))]
+
+
+def _budget(workshop: Workshop) -> int:
+    """The tokens of one question's turns."""
+    return min(max(workshop.settings.memory.observer_threshold, _SMALLEST_BATCH), workshop.room)
 
 
 async def _write(claim: Claim, pending: Pending, thought: Thought, workshop: Workshop) -> list[Added]:
@@ -108,9 +115,12 @@ async def _write(claim: Claim, pending: Pending, thought: Thought, workshop: Wor
     async with workshop.database.begin(claim.space_id) as tx:
         connection = await driver(tx)
         await work.complete(connection, claim)
+        await model_answer.forget(tx, claim.space_id, pending.log.subject_id)
         log = await logs.lock(tx, claim.space_id, pending.log.id)
-        if log is None or log.observed_through != pending.log.observed_through:
-            return []  # erased, or somebody was first: nothing of this may stay, and nothing is lost
+        if log is None:
+            return []  # erased: nothing of this may stay
+        if log.observed_through != pending.log.observed_through:
+            return await work.add_many(connection, await _letters(tx, log, workshop))  # somebody was first
         log.observed_through = through
         if thought.set_aside is None:
             await turn.mark_observed(tx, log.id, [said.id for said in thought.turns], log.generation)
@@ -119,7 +129,6 @@ async def _write(claim: Claim, pending: Pending, thought: Thought, workshop: Wor
         else:
             await quarantine.put(tx, _quarantined(log, thought))
         await _count_down(tx, log, thought.turns)
-        await model_answer.forget(tx, claim.space_id, claim.id)
         return await work.add_many(connection, await _letters(tx, log, workshop))
 
 
@@ -182,3 +191,10 @@ async def _note(claim: Claim, log_id: int, why: str, workshop: Workshop) -> None
     """Says on the log why it waits; coverage reads it."""
     async with workshop.database.begin(claim.space_id) as tx:
         await logs.note_error(tx, claim.space_id, log_id, why)
+
+
+async def _remember(claim: Claim, log_id: int, none: NoUse, workshop: Workshop) -> None:
+    """As `_note`, and the attempts so far, for the next try or the quarantine."""
+    async with workshop.database.begin(claim.space_id) as tx:
+        await work.advance(await driver(tx), claim, none.progress())
+        await logs.note_error(tx, claim.space_id, log_id, none.outcome)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gateways.key_store import KeyGone
 from jobs.asking import Asker, Wait
 from jobs.resources import Workshop
-from jobs.verdict import Done, Later, Nothing, Verdict
+from jobs.verdict import MEMORY_OFF, Done, Later, Nothing, Verdict
 from memory import condense, reflector, tokens
 from memory.checks import normalise
 from memory.observation import Line, Reflection, Rewritten
@@ -45,6 +45,8 @@ class Grown:
 
 async def reflect(claim: Claim, workshop: Workshop) -> Verdict:
     """One rewrite of one log, or the old one kept and the failure visible."""
+    if not workshop.settings.memory.observational_memory:
+        return MEMORY_OFF
     grown = await _read(claim, workshop)
     if grown is None:
         return Nothing()
@@ -104,17 +106,18 @@ async def _ask_harder(
 async def _keep_old(claim: Claim, grown: Grown, workshop: Workshop) -> None:
     async with workshop.database.begin(claim.space_id) as tx:
         await work.complete(await driver(tx), claim)
+        await model_answer.forget(tx, claim.space_id, grown.log.subject_id)
         log = await logs.lock(tx, claim.space_id, grown.log.id)
         if log is not None and log.generation == grown.log.generation:
             log.failed_reflection = grown.fingerprint()
             await logs.note_error(tx, claim.space_id, log.id, "no_valid_reflection")
-        await model_answer.forget(tx, claim.space_id, claim.id)
 
 
 async def _write(claim: Claim, grown: Grown, reflection: Reflection, workshop: Workshop) -> None:
     """The new generation, with what arrived meanwhile, in one commit; the old one stays as it is."""
     async with workshop.database.begin(claim.space_id) as tx:
         await work.complete(await driver(tx), claim)
+        await model_answer.forget(tx, claim.space_id, grown.log.subject_id)
         log = await logs.lock(tx, claim.space_id, grown.log.id)
         if log is None or log.generation != grown.log.generation:
             return  # erased, or rewritten or restored meanwhile
@@ -124,7 +127,6 @@ async def _write(claim: Claim, grown: Grown, reflection: Reflection, workshop: W
         await observation.append(tx, [*rows, *(observation.carried(row, log.generation) for row in arrived)])
         log.live_tokens = await observation.live_tokens(tx, log.id, log.generation)
         log.failed_reflection = None
-        await model_answer.forget(tx, claim.space_id, claim.id)
 
 
 def _row(log: Log, grown: Grown, line: Rewritten) -> Observation:

@@ -30,3 +30,5 @@ class Hopeless:
 
 
 Verdict = Done | Nothing | Later | Hopeless
+
+MEMORY_OFF = Later(900.0, "memory_off", counts=False)  # work about memory waits while it is off; nothing is deleted

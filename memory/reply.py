@@ -81,7 +81,7 @@ def _repeating(items: Sequence[Item], form: Form) -> bool:
 def _items(value: Any, form: Form, depth: int = 4) -> Iterator[Item]:
     """The items in `value`: itself, a list's, or those of what it wraps, `depth` levels down."""
     if isinstance(value, dict):
-        named = {_named(key, form): below for key, below in value.items()}
+        named = {_named(key, form): _whole(below) for key, below in value.items()}
         if form.mark in named:
             yield named
         else:
@@ -90,6 +90,13 @@ def _items(value: Any, form: Form, depth: int = 4) -> Iterator[Item]:
     elif isinstance(value, list):
         for below in value:
             yield from _items(below, form, depth - 1) if depth and isinstance(below, dict) else ()
+
+
+def _whole(value: Any) -> Any:
+    """A string with no half of a character and no NUL: JSON may escape them, and nothing can seal or store them."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")
 
 
 def _is_empty_list(text: str, found: Sequence[Any], form: Form) -> bool:

@@ -10,6 +10,7 @@ from sqlmodel import Field, SQLModel, col, select
 
 from models.columns import created, space
 from models.sealed import SealedColumn
+from models.work import Work
 from privacy.sealing import Sealed
 
 SEALED_ANSWER = "answer"  # the purpose under which an answer is sealed
@@ -43,8 +44,12 @@ async def keep(session: AsyncSession, answer: ModelAnswer) -> None:
     await session.execute(insert(ModelAnswer).values(values).on_conflict_do_nothing())
 
 
-async def forget(session: AsyncSession, space: int, work_id: int) -> None:
-    """Removes a finished work's answers."""
+async def forget(session: AsyncSession, space: int, subject: UUID) -> None:
+    """Removes the answers about a person that no unfinished work may ask for again, whatever that work ended as."""
+    unfinished = select(Work.id).where(col(Work.id) == ModelAnswer.work_id, col(Work.state).in_(("ready", "claimed")))
     await session.execute(
-        delete(ModelAnswer).where(col(ModelAnswer.space_id) == space, col(ModelAnswer.work_id) == work_id)
+        delete(ModelAnswer)
+        .where(col(ModelAnswer.space_id) == space, col(ModelAnswer.subject_id) == subject)
+        .where(~unfinished.exists())
+        .execution_options(synchronize_session=False)
     )

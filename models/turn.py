@@ -74,12 +74,21 @@ class Tally:
     turns: int
 
 
-async def pending_after(session: AsyncSession, log_id: int, cursor: int, most: int) -> Sequence[StoredTurn]:
-    """The pending turns after a cursor, in the log's order, at most so many."""
-    query = select(StoredTurn).where(
+async def pending_after(
+    session: AsyncSession, log_id: int, cursor: int, most: int, tokens: int, reach: int
+) -> Sequence[StoredTurn]:
+    """The pending turns after a cursor, in the log's order: those that begin within `tokens`, and `reach` more.
+
+    At most `most`. A backlog of long turns must not be read whole for one batch.
+    """
+    next_ones = select(col(StoredTurn.id), col(StoredTurn.seq), col(StoredTurn.tokens)).where(
         col(StoredTurn.log_id) == log_id, col(StoredTurn.seq) > cursor, col(StoredTurn.state) == State.PENDING
     )
-    return (await session.execute(query.order_by(col(StoredTurn.seq)).limit(most))).scalars().all()
+    waiting = next_ones.order_by(col(StoredTurn.seq)).limit(most).subquery()
+    before = func.sum(waiting.c.tokens).over(order_by=waiting.c.seq, rows=(None, -1 - reach))
+    within = select(waiting.c.id, func.coalesce(before, 0).label("before")).subquery()
+    query = select(StoredTurn).join(within, within.c.id == col(StoredTurn.id)).where(within.c.before < tokens)
+    return (await session.execute(query.order_by(col(StoredTurn.seq)))).scalars().all()
 
 
 async def tally(session: AsyncSession, log_id: int) -> list[Tally]:
