@@ -24,7 +24,7 @@ _TURN = "Sure, that sounds good to me. Could you also check whether the window s
 
 def adversarial() -> dict[str, str]:
     """Texts of 64 KB that cost a careless detector far more than they should, each with an address at its end."""
-    draw = random.Random(7)  # noqa: S311 - a bench draws seeded numbers
+    draw = random.Random(7)
     shapes = {
         "dots": "a.",
         "digits": "7",
@@ -54,10 +54,14 @@ def adversarial() -> dict[str, str]:
     texts["phones"] = " ".join(f"+4420794{draw.randrange(10**5):05}" for _ in range(_LARGEST // 13))
     texts["national phones"] = " ".join(f"(415) 555-{draw.randrange(10**4):04}" for _ in range(_LARGEST // 15))
     texts["ids"] = " ".join(str(draw.randrange(10**10, 10**11)) for _ in range(_LARGEST // 12))
-    texts["cards"] = " ".join(f"4539 {draw.randrange(10**4):04} {draw.randrange(10**4):04} 6474" for _ in range(_LARGEST // 20))
+    texts["cards"] = " ".join(
+        f"4539 {draw.randrange(10**4):04} {draw.randrange(10**4):04} 6474" for _ in range(_LARGEST // 20)
+    )
     texts["groups"] = " ".join(str(draw.randrange(10**3)) for _ in range(_LARGEST // 4))
     texts["codes"] = " ".join(f"A{draw.randrange(10**7):07}Z" for _ in range(_LARGEST // 10))
-    texts["words"] = " ".join(draw.choice(("phone", "card", "name", "order", "at", "com")) for _ in range(_LARGEST // 5))
+    texts["words"] = " ".join(
+        draw.choice(("phone", "card", "name", "order", "at", "com")) for _ in range(_LARGEST // 5)
+    )
     return {name: text + " ana.lima@example.com" for name, text in texts.items()}
 
 

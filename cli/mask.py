@@ -3,6 +3,8 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import TextIO
 
 from privacy.known import Known
@@ -20,6 +22,12 @@ def run(stdin: TextIO, stdout: TextIO, *, as_json: bool) -> None:
         stdout.flush()
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    text: str
+    known: list[str]
+
+
 def _masked_lines(lines: Iterable[str]) -> Iterator[str]:
     names: list[str] = []
     known = Known()
@@ -27,23 +35,24 @@ def _masked_lines(lines: Iterable[str]) -> Iterator[str]:
         if not line.strip():
             continue
         document = _document(line, number)
-        if document.get("known", []) != names:  # neighbours mostly share their names
-            names = document.get("known", [])
-            known = Known.compile(names)
-        masked = mask(document["text"], known=known)
+        if document.known != names:  # neighbours mostly share their names
+            names, known = document.known, Known.compile(document.known)
+        masked = mask(document.text, known=known)
         yield json.dumps({"text": masked.text, "spans": masked.spans}, ensure_ascii=False) + "\n"
 
 
-def _document(line: str, number: int) -> dict[str, object]:
+def _document(line: str, number: int) -> _Line:
     document = json.loads(line)
-    if not isinstance(document, dict) or not isinstance(document.get("text"), str):
-        raise ValueError(f'line {number}: expected {{"text": …}}')
-    return document
+    text, known = (document.get("text"), document.get("known", [])) if isinstance(document, dict) else (None, [])
+    if not isinstance(text, str) or not isinstance(known, list) or not all(isinstance(name, str) for name in known):
+        raise ValueError(f'line {number}: expected {{"text": "…", "known": ["…"]}}')
+    return _Line(text, known)
 
 
 def main() -> None:
     for stream in (sys.stdin, sys.stdout):
-        stream.reconfigure(encoding="utf-8", errors="surrogatepass")
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="surrogatepass")
     run(sys.stdin, sys.stdout, as_json="--json" in sys.argv[1:])
 
 

@@ -3,9 +3,9 @@
 import hmac
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, MutableMapping
+from collections.abc import Callable, Collection, Iterable, MutableMapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
@@ -69,7 +69,7 @@ class Masker:
     def apply(self, text: str, spans: Iterable[Span], plainly: Collection[Span] = ()) -> Applied:
         """`text` with every span replaced; those in `plainly` by the bare name of their kind."""
         targets = list(_targets(text, spans, plainly))
-        result = AnonymizerEngine().anonymize(
+        result = _engine().anonymize(
             text,
             [RecognizerResult(target.name, target.span.start, target.span.end, 1.0) for target in targets],  # type: ignore[no-untyped-call,unused-ignore]  # it ships no types
             {target.name: self._config(target) for target in targets},
@@ -83,9 +83,12 @@ class Masker:
         kind, quote = target.span.kind, target.quote
         if operator is Operator.REPLACE:
             return OperatorConfig("replace", {"new_value": f"{quote}<{kind}>{quote}"})
-        substitute = {Operator.MASK: _stars, Operator.HASH: partial(self._hashed, kind)}.get(
-            operator, partial(self._pseudonym, kind)
-        )
+        substitutes: dict[Operator, Callable[[str, str], str]] = {
+            Operator.MASK: _stars,
+            Operator.HASH: self._hashed,
+            Operator.PSEUDONYM: self._pseudonym,
+        }
+        substitute = partial(substitutes[operator], kind)
         return OperatorConfig("custom", {"lambda": lambda value: f"{quote}{substitute(value)}{quote}"})
 
     def _hashed(self, kind: str, value: str) -> str:
@@ -107,10 +110,15 @@ class Masker:
         return digest[:8].hex().translate(_TO_LETTERS)
 
 
+@cache
+def _engine() -> AnonymizerEngine:
+    return AnonymizerEngine()  # type: ignore[no-untyped-call]  # it ships no types
+
+
 _TO_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
-def _stars(value: str) -> str:
+def _stars(_: str, value: str) -> str:
     shown = _SHOWN if len(value) >= _SHORTEST_SHOWN else 0
     return "*" * (len(value) - shown) + value[len(value) - shown :]
 

@@ -4,7 +4,7 @@ FLOOR = 20_000  # units that any text may use; a unit is about a microsecond
 PER_CHARACTER = 0.7
 
 
-class Exhausted(Exception):  # noqa: N818 - it says what happened
+class Exhausted(Exception):
     """The text asks for more work than its length allows: whoever catches this masks the whole of it."""
 
 

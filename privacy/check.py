@@ -40,11 +40,14 @@ def stdnum(module: str) -> Check:
     """The check of `stdnum.<module>`, imported when first asked."""
 
     @cache
-    def check() -> Check:
-        found: Check = import_module(f"stdnum.{module}").is_valid
-        return found
+    def found() -> Check:
+        valid: Check = import_module(f"stdnum.{module}").is_valid
+        return valid
 
-    return lambda number: check()(number)
+    def check(number: str) -> bool:
+        return found()(number)
+
+    return check
 
 
 def pattern(shape: re.Pattern[str]) -> Check:
@@ -100,7 +103,9 @@ def korean_foreigner(digits: str) -> bool:
 
 
 def korean_checked(digits: str) -> bool:
-    total = sum(int(digit) * weight for digit, weight in zip(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), strict=False))
+    total = sum(
+        int(digit) * weight for digit, weight in zip(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5), strict=False)
+    )
     closing = 13 if digits[6] in "5678" else 11
     return (korean(digits) or korean_foreigner(digits)) and (closing - total % 11) % 10 == int(digits[12])
 
@@ -173,11 +178,19 @@ def hong_kong(number: str) -> bool:
 def taiwanese(number: str) -> bool:
     code = "ABCDEFGHJKLMNPQRSTUVXYWZIO".index(number[0]) + 10
     digits = [code // 10, code % 10, *map(int, number[1:])]
-    return sum(digit * weight for digit, weight in zip(digits, (1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1), strict=True)) % 10 == 0
+    return (
+        sum(digit * weight for digit, weight in zip(digits, (1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1), strict=True)) % 10 == 0
+    )
 
 
 ssn, itin, nino, mbi = pattern(_SSN), pattern(_ITIN), pattern(_NINO), pattern(_MBI)
-uk_licence, gstin, pan, fiscal, curp = pattern(_UK_LICENCE), pattern(_GSTIN), pattern(_PAN), pattern(_FISCAL), pattern(_CURP)
+uk_licence, gstin, pan, fiscal, curp = (
+    pattern(_UK_LICENCE),
+    pattern(_GSTIN),
+    pattern(_PAN),
+    pattern(_FISCAL),
+    pattern(_CURP),
+)
 _verhoeff = stdnum("verhoeff")
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from privacy.budget import Budget
-from privacy.cue import announces, labels, lower, loud
+from privacy.cue import announces, labels, loud, lower
 from privacy.identifier import identifiers
 from privacy.kind import PLACEHOLDER
 from privacy.known import Known, plain
@@ -22,7 +22,9 @@ from privacy.view import View, fold, views
 
 Detector = Callable[[Reading], Iterable[Span]]
 
-_MARKS = re.compile(r"[0-9@%\\&]|[A-Z][\w'’-]* [A-Z]|[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]|[A-Fa-f]{4}\.[A-Fa-f]{4}\.|-----BEGIN|\wcom\b| com\b|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s")
+_MARKS = re.compile(
+    r"[0-9@%\\&]|[A-Z][\w'’-]* [A-Z]|[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]|[A-Fa-f]{4}\.[A-Fa-f]{4}\.|-----BEGIN|\wcom\b| com\b|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s"
+)
 _APART = {code: " " for code in range(128) if not chr(code).isalnum()}
 _DIGIT = re.compile("[0-9]")
 _WITH_DIGITS: tuple[Detector, ...] = (numbers, phones, identifiers, accounts, homes, births)

@@ -50,7 +50,14 @@ def _canadian(digits: str) -> bool:
 
 
 RULES = (
-    _rule("CREDIT_CARD", check.card, "card", always="4~4~4~4 4~6~5 4~6~4 4~4~4~4~3 14 15 16 17 18 19", alone="13", glued=True),
+    _rule(
+        "CREDIT_CARD",
+        check.card,
+        "card",
+        always="4~4~4~4 4~6~5 4~6~4 4~4~4~4~3 14 15 16 17 18 19",
+        alone="13",
+        glued=True,
+    ),
     _rule("CPF", check.cpf, "cpf", always="3~3~3~2 9~2 11"),
     _rule("CNPJ", stdnum("br.cnpj"), "cnpj", always="2~3~3~4~2 8~4~2 8~6 12~2 14", glued=True),
     _rule("US_SSN", check.ssn, "ssn", always="3-2-4 3.2.4", beside="3~2~4 9 3~6 5~4"),

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from privacy import check
 from privacy.check import Check, stdnum
-from privacy.cue import fills
 from privacy.reading import Reading
 from privacy.span import Span
 
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]{0,9}[0-9])[A-Za-z0-9]{7,18}(?![A-Za-z0-9])")
-_TO_SHAPE = {**{code: "A" for code in range(65, 91)}, **{code: "9" for code in range(48, 58)}}
+_TO_SHAPE = {**dict.fromkeys(range(65, 91), "A"), **dict.fromkeys(range(48, 58), "9")}
 _COST = 12
 
 
@@ -71,13 +70,25 @@ _SHAPES: dict[str, tuple[_Id, ...]] = {
     "999999999AA9": (_id("PT_CC", stdnum("pt.cc"), "cc identity", anywhere=True),),
 }
 _PATTERNS = (  # ids whose letters and digits change places
-    (re.compile(r"[A-Z]{6}[0-9A-Z]{2}[A-Z][0-9A-Z]{2}[A-Z][0-9A-Z]{3}[A-Z]"), _id("IT_FISCAL_CODE", check.fiscal, "fiscal", anywhere=True)),
+    (
+        re.compile(r"[A-Z]{6}[0-9A-Z]{2}[A-Z][0-9A-Z]{2}[A-Z][0-9A-Z]{3}[A-Z]"),
+        _id("IT_FISCAL_CODE", check.fiscal, "fiscal", anywhere=True),
+    ),
     (re.compile(r"[A-Z]{4}[0-9]{6}[A-Z]{6}[0-9A-Z][0-9]"), _id("MX_CURP", check.curp, "curp", anywhere=True)),
     (re.compile(r"[A-Z]{4}[0-9]{6}[A-Z0-9]{3}"), _id("MX_RFC", stdnum("mx.rfc"), "curp", anywhere=True)),
-    (re.compile(r"[A-Z0-9]{5}[0-9]{6}[A-Z9]{2}[0-9A-Z]{3}"), _id("UK_DRIVING_LICENCE", check.uk_licence, "licence", anywhere=True)),
-    (re.compile(r"[1-9][A-Z][0-9A-Z][0-9][A-Z][0-9A-Z][0-9][A-Z]{2}[0-9]{2}"), _id("US_MBI", check.mbi, "medicare", anywhere=True)),
+    (
+        re.compile(r"[A-Z0-9]{5}[0-9]{6}[A-Z9]{2}[0-9A-Z]{3}"),
+        _id("UK_DRIVING_LICENCE", check.uk_licence, "licence", anywhere=True),
+    ),
+    (
+        re.compile(r"[1-9][A-Z][0-9A-Z][0-9][A-Z][0-9A-Z][0-9][A-Z]{2}[0-9]{2}"),
+        _id("US_MBI", check.mbi, "medicare", anywhere=True),
+    ),
     (re.compile(r"[0-9A-Z]{12}[0-9]{2}"), _id("CNPJ", stdnum("br.cnpj"), "cnpj", anywhere=True)),
-    (re.compile(r"[CFGHJKLMNPRTVWXYZ][0-9CFGHJKLMNPRTVWXYZ]{7}[0-9]"), _id("DE_ID_CARD", check.machine_readable, "ausweis passport identity", alone=True)),
+    (
+        re.compile(r"[CFGHJKLMNPRTVWXYZ][0-9CFGHJKLMNPRTVWXYZ]{7}[0-9]"),
+        _id("DE_ID_CARD", check.machine_readable, "ausweis passport identity", alone=True),
+    ),
     (re.compile(r"T[0-9]{8}"), _id("DE_ID_CARD", _sure, "ausweis identity", alone=True)),
     (re.compile(r"[DMSRGO][0-9]{3}[0-9A-Z][0-9]{4}"), _id("KR_PASSPORT", _sure, "passport", alone=True)),
 )
@@ -100,10 +111,16 @@ _HETU = re.compile(r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-Y]")
 _SIGNS = re.compile(r"[^A-Z0-9]")
 _LOOSE = {  # family to kind, and how what follows the cue may look
     "passport": ("PASSPORT", re.compile(r"[A-Za-z]{0,3}[0-9][0-9A-Za-z]{4,8}(?<=[0-9A-Za-z]{8})")),
-    "licence": ("DRIVER_LICENSE", re.compile(r"(?=[A-Za-z0-9]{0,14}[0-9]{3})[A-Za-z0-9]{6,18}|[0-9]{2,5}(?:-[0-9]{2,6}){1,3}")),
-    "plate": ("LICENSE_PLATE", re.compile(
-        r"[A-Za-z]{1,3}[ -]?(?=[A-Za-z]{0,2} ?[0-9])[A-Za-z0-9]{1,4}[ -]?[A-Za-z0-9]{0,4}|[0-9]{1,2}[ -]?[A-Za-z]{1,3}[ -]?[0-9]{2,4}"
-    )),
+    "licence": (
+        "DRIVER_LICENSE",
+        re.compile(r"(?=[A-Za-z0-9]{0,14}[0-9]{3})[A-Za-z0-9]{6,18}|[0-9]{2,5}(?:-[0-9]{2,6}){1,3}"),
+    ),
+    "plate": (
+        "LICENSE_PLATE",
+        re.compile(
+            r"[A-Za-z]{1,3}[ -]?(?=[A-Za-z]{0,2} ?[0-9])[A-Za-z0-9]{1,4}[ -]?[A-Za-z0-9]{0,4}|[0-9]{1,2}[ -]?[A-Za-z]{1,3}[ -]?[0-9]{2,4}"
+        ),
+    ),
     "account": ("ACCOUNT_NUMBER", re.compile(r"(?=[A-Za-z]{0,6}[0-9])[A-Za-z0-9]{6,18}")),
     "member": ("ACCOUNT_NUMBER", re.compile(r"(?=[A-Za-z-]{0,8}[0-9])[A-Za-z0-9-]{5,20}")),
     "registration": ("REGISTRATION_NUMBER", re.compile(r"[0-9]{5,10}-?[A-Za-z]")),
@@ -113,7 +130,10 @@ _LOOSE = {  # family to kind, and how what follows the cue may look
     "record": ("MEDICAL_RECORD", re.compile(r"(?=[A-Za-z-]{0,4}[0-9])[A-Za-z0-9/-]{5,16}")),
 }
 _END = re.compile(r"(?![A-Za-z0-9])")
-_GAP = re.compile(r"[ \t:#=.,\"'-]{0,4}(?:(?:is|number|no|nr|num|id|é|es|ist|nº|n|card|my|do|da|of|the|veículo|veiculo|vehicle|car|carro)[\s:#=.º°\"']{1,3}){0,3}", re.IGNORECASE)
+_GAP = re.compile(
+    r"[ \t:#=.,\"'-]{0,4}(?:(?:is|number|no|nr|num|id|é|es|ist|nº|n|card|my|do|da|of|the|veículo|veiculo|vehicle|car|carro)[\s:#=.º°\"']{1,3}){0,3}",
+    re.IGNORECASE,
+)
 
 
 def _singapore(number: str) -> bool:
@@ -139,9 +159,14 @@ def _named(reading: Reading, token: re.Match[str]) -> Iterator[Span]:
     number = _SIGNS.sub("", written)
     if number.isdigit():
         return
+    one_case = token[0].isupper() or token[0].islower()
     reading.budget.spend(1)
     for known in _candidates(number):
-        if known.anywhere or reading.beside(*token.span(), known.families) or (known.alone and reading.alone(*token.span())):
+        if (
+            (known.anywhere and one_case)
+            or reading.beside(*token.span(), known.families)
+            or (known.alone and reading.alone(*token.span()))
+        ):
             reading.budget.spend(_COST)
             if known.valid(number):
                 yield Span(*token.span(), known.kind)

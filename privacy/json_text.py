@@ -81,7 +81,11 @@ class _Reader:
         return None
 
     def _close(self, bracket: str) -> int | None:
-        if self.open and self.open[-1][1] == "[{"["]}".index(bracket)] and self.expected in ("first", "first key", "comma"):
+        if (
+            self.open
+            and self.open[-1][1] == "[{"["]}".index(bracket)]
+            and self.expected in ("first", "first key", "comma")
+        ):
             start = self.open.pop()[0]
             self.expected = "comma"
             return start

@@ -5,7 +5,9 @@ The list is closed: a placeholder is one of these words in angle brackets, so te
 
 import re
 
-KINDS = tuple(
+from privacy.vocabulary import words
+
+KINDS = words(
     """
     EMAIL_ADDRESS PHONE_NUMBER IBAN_CODE CREDIT_CARD CRYPTO IP_ADDRESS MAC_ADDRESS
     PERSON HANDLE USERNAME STREET_ADDRESS BIRTH_DATE PASSWORD SECRET
@@ -19,9 +21,11 @@ KINDS = tuple(
     IN_AADHAAR IN_PAN IN_GSTIN IN_VOTER IN_PASSPORT PK_CNIC CN_RIC TW_ID HK_ID JP_MY_NUMBER KR_RRN KR_FRN KR_PASSPORT
     SG_FIN MY_NRIC ID_NIK TH_TNIN PH_TIN AU_ABN AU_ACN AU_TFN AU_MEDICARE NZ_IRD IL_ID ZA_ID NG_NIN
     MASKED
-    """.split()
+    """
 )
 
 WHOLE = "MASKED"  # the kind of a text that is masked wholly because nobody can say what is in it
 
-PLACEHOLDER = re.compile(rf"<(?:{'|'.join(sorted(KINDS, key=len, reverse=True))})(?:_[0-9]{{1,5}}|:[a-p]{{16}})?>")
+PLACEHOLDER = re.compile(
+    rf"<(?:{'|'.join(sorted(KINDS, key=lambda kind: (-len(kind), kind)))})(?:_[0-9]{{1,5}}|:[a-p]{{16}})?>"
+)

@@ -7,9 +7,11 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from privacy.span import Span
 from privacy.view import fold
+from privacy.vocabulary import words
 
 _TOKEN = re.compile(r"[^\W_]+")
 _APART = {code: " " for code in range(128) if not chr(code).isalnum()}
@@ -25,9 +27,8 @@ _SHORTEST_JOINED = 5
 _SHORTEST_NUMBER = 7
 _TAIL = 8  # the digits of a phone number that stay the same however it is written
 
-_PARTICLES = frozenset("da das de del den der des di do dos du e el al bin ibn la las le los van von y zu jr sr dr".split())
-_ALSO_WORDS = frozenset(
-    """able amber angel april art asia august austin autumn baker bank banks bell best bill bird bishop black bliss bond
+_PARTICLES = words("da das de del den der des di do dos du e el al bin ibn la las le los van von y zu jr sr dr")
+_ALSO_WORDS = words("""able amber angel april art asia august austin autumn baker bank banks bell best bill bird bishop black bliss bond
     booth branch bright brook brooks brown bush campos carol carter case cash chance chase china christian church cliff cook
     costa cross crow crystal dakota dale daisy dawn day dean drew duke earl eden english faith ferry field fields fisher
     flores ford fox francis frank freeman french gay gene georgia ginger glen gold good grace grant gray green grey guy hall
@@ -37,8 +38,7 @@ _ALSO_WORDS = frozenset(
     pepper pinto poppy pope post potter power precious price prince rain ray read reis rich rios river rivers robin rock rod
     rosa rose ruby sage sandy scout sharp short silver sky small snow sol south spring star stone storm street strong sue
     summer sunny swift terry town true trinity victor violet virginia walker ward waters way webb weeks west white will
-    winter wise wolf wood woods worth young""".split()
-)
+    winter wise wolf wood woods worth young""")
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:\n\"“(*>-])\s*\Z")
 _NUMBER_NEXT = re.compile(r"\s+[0-9]")
 
@@ -146,7 +146,7 @@ def _entries(name: str) -> Iterator[_Entry]:
 
 def _name_entries(tokens: tuple[str, ...]) -> Iterator[_Entry]:
     pairs = {tokens, tokens[-1:] + tokens[:-1], (tokens[0], tokens[-1]), (tokens[-1], tokens[0])}
-    pairs.update(zip(tokens, tokens[1:], strict=False))
+    pairs.update(pairwise(tokens))
     if len(tokens) > 1:
         yield from (_Entry(pair, "PERSON") for pair in sorted(pairs) if not set(pair) <= _PARTICLES)
     for joined in ("".join(tokens), tokens[0] + tokens[-1], tokens[0][0] + tokens[-1]):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from privacy.cue import fills
 from privacy.reading import Reading
 from privacy.span import Span
+from privacy.vocabulary import words
 
 KIND = "EMAIL_ADDRESS"
 _LATIN = "A-Za-z0-9\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff"
@@ -41,14 +42,14 @@ _SPOKEN = re.compile(
 )
 _SPOKEN_MARK = re.compile(r"[\[({]\s?(?:at|arroba|@)\s?[\])}]|\s(?:at|arroba)\s", re.IGNORECASE)
 _COM = re.compile(r"com(?:br)?\b")
-_LOST_SIGNS = re.compile(r"(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|gamil|gmai|gmal|yahoo"
-    r"|outlook|aol|icloud|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)\Z")
+_LOST_SIGNS = re.compile(
+    r"(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|gamil|gmai|gmal|yahoo"
+    r"|outlook|aol|icloud|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)\Z"
+)
 _TOKEN_BACKWARDS = re.compile(r"[a-z0-9._]{0,48}")
 _NAME_BEFORE = re.compile(r"(?:([a-z]{1,30}) )?(?:[0-9]{1,8} )?\Z", re.IGNORECASE)
-_NO_NAME = frozenset(
-    """is email mail id ids my its it at address adress to the on and this here are was as e or email_id your for of that
-    in yes sure ok okay a an with use from send via by hi hello please me you gmail account name""".split()
-)
+_NO_NAME = words("""is email mail id ids my its it at address adress to the on and this here are was as e or email_id your for of that
+    in yes sure ok okay a an with use from send via by hi hello please me you gmail account name""")
 
 
 def mailboxes(reading: Reading) -> Iterator[Span]:

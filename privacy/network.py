@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from privacy.check import stdnum
 from privacy.reading import Reading
 from privacy.span import Span
+from privacy.vocabulary import words
 
 _IPV4 = re.compile(r"(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?(?![\w]|\.[0-9])")
 _IPV6 = re.compile(
@@ -14,8 +15,10 @@ _IPV6 = re.compile(
 )
 _NOT_PERSONAL = tuple(
     ip_network(network)
-    for network in """0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 224.0.0.0/3
-    ::/128 ::1/128 fc00::/7 fe80::/10 ff00::/8""".split()
+    for network in words(
+        """0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 224.0.0.0/3
+    ::/128 ::1/128 fc00::/7 fe80::/10 ff00::/8"""
+    )
 )
 _VERSION = re.compile(r"(?:\bv(?:er(?:s(?:ion|ão|ión))?)?|\brelease|\bbuild)\s?[:.]?\s?\Z", re.IGNORECASE)
 _FEWEST_GROUPS = 4  # of an IPv6 address outside the range that is routed
@@ -39,7 +42,9 @@ _IBAN_BODY = re.compile(r"[A-Za-z0-9]|[ \-\n](?=[A-Za-z0-9])")
 _LETTER_VALUES = {ord("A") + at: str(10 + at) for at in range(26)}
 _COST = 3
 
-_WALLET = re.compile(r"(?<![A-Za-z0-9])(?:bc1[a-z0-9]{25,62}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|0x[0-9a-fA-F]{40})(?![A-Za-z0-9])")
+_WALLET = re.compile(
+    r"(?<![A-Za-z0-9])(?:bc1[a-z0-9]{25,62}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|0x[0-9a-fA-F]{40})(?![A-Za-z0-9])"
+)
 _bitcoin = stdnum("bitcoin")
 
 
@@ -50,12 +55,12 @@ def machines(reading: Reading) -> Iterator[Span]:
         yield from (Span(*found.span(), "IP_ADDRESS") for found in _IPV4.finditer(text) if _public4(text, found))
     if ":" in text:
         yield from (Span(*found.span(), "IP_ADDRESS") for found in _IPV6.finditer(text) if _public6(reading, found[0]))
-    yield from (Span(*found.span(), "MAC_ADDRESS") for found in _MAC.finditer(text) if _device(reading, found))
+    yield from (Span(*found.span(), "MAC_ADDRESS") for found in _MAC.finditer(text) if _device(found))
 
 
 def _public4(text: str, found: re.Match[str]) -> bool:
     octets = found[0].partition("/")[0].split(".")
-    if any(int(octet) > 255 for octet in octets):  # noqa: PLR2004 - an octet
+    if any(int(octet) > 255 for octet in octets):  # an octet
         return False
     if all(len(octet) == 1 for octet in octets) or _VERSION.search(text, max(0, found.start() - 12), found.start()):
         return False
@@ -70,11 +75,13 @@ def _public6(reading: Reading, found: str) -> bool:
         return False
     if not isinstance(address, IPv6Address) or not any(sign.isdigit() for sign in found):
         return False
-    embedded = address.ipv4_mapped or (IPv4Address(found.rpartition(":")[2]) if "." in found.partition("/")[0] else None)
+    embedded = address.ipv4_mapped or (
+        IPv4Address(found.rpartition(":")[2]) if "." in found.partition("/")[0] else None
+    )
     if embedded is not None:
         return _personal(embedded)
     groups = [group for group in found.partition("/")[0].split(":") if group]
-    routed = found[0] in "23" and len(groups[0]) == 4 and len(groups) > 1  # noqa: PLR2004 - 2000::/3 written in full
+    routed = found[0] in "23" and len(groups[0]) == 4 and len(groups) > 1  # 2000::/3 written in full
     return _personal(address) and (routed or len(groups) >= _FEWEST_GROUPS)
 
 
@@ -82,7 +89,7 @@ def _personal(address: IPv4Address | IPv6Address) -> bool:
     return not any(address in network for network in _NOT_PERSONAL if network.version == address.version)
 
 
-def _device(reading: Reading, found: re.Match[str]) -> bool:
+def _device(found: re.Match[str]) -> bool:
     signs = set(found[0].lower()) - set(":-.")
     if len(signs) == 1:  # 00:00:…, ff:ff:…: nobody's
         return False
@@ -109,10 +116,12 @@ def accounts(reading: Reading) -> Iterator[Span]:
 
 def _iban_end(text: str, start: int, length: int) -> int | None:
     """Where an IBAN of `length` signs that begins at `start` ends, if its check digits hold."""
+    if start and text[start - 1].isalnum() and text[start - 4 : start].lower() != "iban":
+        return None
     compact, at = text[start : start + length], start + length
     if not compact.isalnum():
         compact, at = _gathered(text, start, length)
-    if len(compact) < length or not compact.isascii():
+    if len(compact) < length or not compact.isascii() or not (compact.isupper() or compact.islower()):
         return None
     number = int((compact[4:] + compact[:4]).upper().translate(_LETTER_VALUES))
     return at if number % 97 == 1 else None
@@ -120,7 +129,8 @@ def _iban_end(text: str, start: int, length: int) -> int | None:
 
 def _gathered(text: str, start: int, length: int) -> tuple[str, int]:
     """The next `length` letters and digits without the signs between every four of them, and where they end."""
-    signs, at = [], start
+    signs: list[str] = []
+    at = start
     while len(signs) < length:
         piece = _IBAN_BODY.match(text, at)
         if piece is None or (not piece[0].isalnum() and len(signs) % 4):

@@ -142,7 +142,7 @@ def _spoken_of(reading: Reading, node: _Node, separators: str, start: int, end: 
 
 def _parted(shape: str, separators: str) -> bool:
     return all(
-        wanted == actual or wanted == "~" or (wanted == " " and actual == "\n")
+        wanted in (actual, "~") or (wanted == " " and actual == "\n")
         for wanted, actual in zip(shape, separators, strict=True)
     )
 

@@ -6,12 +6,10 @@ one candidate at a time, because the package's own matcher rescans the text once
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-
-from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
+from itertools import pairwise
 
 from privacy.cue import fills
+from privacy.numbering import has_country, is_personal
 from privacy.reading import Reading
 from privacy.span import Span
 from privacy.vocabulary import OTHER
@@ -30,6 +28,7 @@ _DATE = re.compile(
 )
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[0-9]{1,2})"
 _QUAD = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
+_NORTH_AMERICAN = re.compile("1?[2-9][0-9]{2}[2-9][0-9]{6}")  # unassigned codes too: written so, it is a phone number
 _WITH_COUNTRY = frozenset(("2-3-3-4", "2 3 3 4", "2-5-5"))  # a country's code without its plus
 _LINK = re.compile(r"(?:wa\.me/|tel:|sms:|callto:|[?&]phone=)\+?\Z", re.IGNORECASE)
 _EPOCH_SECONDS = range(1_400_000_000, 2_200_000_000)
@@ -62,50 +61,6 @@ _SHAPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A region's numbering: what a call from inside puts first, lines of people, lines of anybody, lengths."""
-
-    code: str
-    prefix: re.Pattern[str] | None
-    personal: re.Pattern[str]
-    every: re.Pattern[str]
-    lengths: tuple[int, ...]
-
-    def nationals(self, digits: str) -> Sequence[str]:
-        """The national numbers that `digits` may be: as they are, or behind the national prefix."""
-        prefix = self.prefix.match(digits) if self.prefix else None
-        if prefix is None or not prefix.end():
-            return (digits,)
-        rest = prefix[prefix.lastindex] if prefix.lastindex and prefix[prefix.lastindex] else digits[prefix.end() :]
-        return (digits, rest)
-
-    def personal_line(self, digits: str) -> bool:
-        return any(self.personal.fullmatch(national) for national in self.nationals(digits))
-
-
-@cache
-def _plan(region: str) -> _Plan | None:
-    data = PhoneMetadata.metadata_for_region(region, None)
-    if data is None:
-        return None
-    personal = _lines(data.fixed_line, data.mobile, data.personal_number, data.voip, data.pager)
-    every = _lines(data.fixed_line, data.mobile, data.general_desc)
-    prefix = data.national_prefix_for_parsing
-    lengths = tuple(data.general_desc.possible_length)
-    return _Plan(str(data.country_code), re.compile(prefix) if prefix else None, personal, every, lengths)
-
-
-def _lines(*descriptions: object) -> re.Pattern[str]:
-    patterns = (getattr(description, "national_number_pattern", None) for description in descriptions)
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns if pattern and pattern != "NA") or r"(?!)")
-
-
-def is_region(region: str) -> bool:
-    """Whether `region` is an ISO 3166 code that has phone numbers."""
-    return _plan(region) is not None
-
-
 def phones(reading: Reading) -> Iterator[Span]:
     """Every phone number, extension included."""
     index, groups = 0, reading.groups
@@ -114,7 +69,9 @@ def phones(reading: Reading) -> Iterator[Span]:
         if groups[index + count - 1][1] - groups[index][0] >= FEWEST:
             chain = groups[index : index + count]
             found = list(_numbers(reading, chain))
-            yield from found or (span for cluster in _clusters(reading.text, chain) for span in _numbers(reading, cluster))
+            yield from found or (
+                span for cluster in _clusters(reading.text, chain) for span in _numbers(reading, cluster)
+            )
         index += count
 
 
@@ -134,7 +91,9 @@ def _numbers(reading: Reading, chain: Sequence[Group]) -> Iterator[Span]:
 
 def _closed(text: str, found: Span) -> int:
     """A bracket that the number opened and left open belongs to it."""
-    return found.end + 1 if text[found.end : found.end + 1] == ")" and "(" in text[found.start : found.end] else found.end
+    return (
+        found.end + 1 if text[found.end : found.end + 1] == ")" and "(" in text[found.start : found.end] else found.end
+    )
 
 
 def _count(reading: Reading, index: int) -> int:
@@ -147,7 +106,7 @@ def _count(reading: Reading, index: int) -> int:
 
 def _clusters(text: str, chain: Sequence[Group]) -> Iterator[Sequence[Group]]:
     """The chain, cut where one number ends and the next begins: before a bracket, or where spaces part dashed ones."""
-    gaps = [text[end:start] for (_, end), (start, _) in zip(chain, chain[1:], strict=False)]
+    gaps = [text[end:start] for (_, end), (start, _) in pairwise(chain)]
     dashed = any("-" in gap or "." in gap for gap in gaps)
     first = 0
     for at, gap in enumerate(gaps, start=1):
@@ -176,8 +135,10 @@ def _bound(text: str, chain: Sequence[Group]) -> bool:
     start, end = chain[0][0], chain[-1][1]
     before, after = text[start - 1 : start], text[end : end + 2]
     if before and (before in "_-/=.#$€£¥,'" or (before.isalpha() and before.isascii())):
-        return before in "-/.=" and not text[start - 2 : start - 1].isalnum() or _glued_words(text, start)
-    if after[:1] in ("_", "%", "€", "$", "£", "°") or (after[:1].isalpha() and after[:1].isascii() and after[:1] not in "xX"):
+        return (before in "-/.=" and not text[start - 2 : start - 1].isalnum()) or _glued_words(text, start)
+    if after[:1] in ("_", "%", "€", "$", "£", "°") or (
+        after[:1].isalpha() and after[:1].isascii() and after[:1] not in "xX"
+    ):
         return False
     return not (after[:1] in ",.:" and after[1:].isdigit())
 
@@ -200,21 +161,9 @@ def _international(reading: Reading, chain: Sequence[Group], start: int, *, sure
         if not FEWEST < len(digits) <= MOST:
             continue
         reading.budget.spend(_COST)
-        if _has_country(digits, parted=count > 1 or sure):
+        if has_country(digits, possible=count > 1 or sure):
             return Span(start, chain[count - 1][1], KIND)
     return None
-
-
-def _has_country(digits: str, *, parted: bool) -> bool:
-    for length in (1, 2, 3):
-        regions = COUNTRY_CODE_TO_REGION_CODE.get(int(digits[:length]))
-        if regions and digits[0] != "0":
-            nationals = (digits[length:], digits[length:].removeprefix("0"))
-            plans = [plan for plan in map(_plan, regions) if plan]
-            if any(plan.every.fullmatch(national) for plan in plans for national in nationals):
-                return True
-            return parted and any(len(national) in plan.lengths for plan in plans for national in nationals)
-    return False
 
 
 def _national(reading: Reading, chain: Sequence[Group], start: int) -> Span | None:
@@ -258,16 +207,14 @@ def _announced(reading: Reading, chain: Sequence[Group], *, strong: bool) -> Spa
 
 
 def _valid(reading: Reading, digits: str) -> bool:
-    plans = (_plan(region) for region in reading.regions)
-    return int(digits) not in _EPOCH_SECONDS and any(plan.personal_line(digits) for plan in plans if plan)
+    return int(digits) not in _EPOCH_SECONDS and is_personal(digits, reading.regions)
 
 
 def _institution(reading: Reading, digits: str) -> bool:
     """A free or shared-cost line belongs to no person."""
-    plans = [plan for plan in map(_plan, reading.regions) if plan]
-    if any(plan.personal_line(digits) for plan in plans):
+    if is_personal(digits, reading.regions):
         return False
-    return digits.startswith(("0800", "0300", "800", "1800")) and len(digits) >= 10  # noqa: PLR2004
+    return digits.startswith(("0800", "0300", "800", "1800")) and len(digits) >= 10
 
 
 def _shaped(reading: Reading, chain: Sequence[Group], digits: str) -> bool:
@@ -276,29 +223,33 @@ def _shaped(reading: Reading, chain: Sequence[Group], digits: str) -> bool:
         return False
     start = chain[0][0]
     shape = _shape(reading.text, chain)
-    if reading.text[start - 1 : start] == "(" and ")" in reading.text[start : chain[1][0]]:
-        regions = reading.regions
-    elif digits[0] == "0" and _zero_led(shape):
+    if (reading.text[start - 1 : start] == "(" and ")" in reading.text[start : chain[1][0]]) or (
+        digits[0] == "0" and _zero_led(shape)
+    ):
         regions = reading.regions
     elif shape in _WITH_COUNTRY:
-        return _has_country(digits, parted=False)
+        return has_country(digits, possible=False)
     else:
         regions = tuple(region for region in _SHAPES.get(shape, ()) if region in reading.regions)
+    if "US" in regions and _NORTH_AMERICAN.fullmatch(digits):
+        return True
     reading.budget.spend(min(len(regions), _COST))
-    return any(plan.personal_line(digits) for plan in map(_plan, regions) if plan)
+    return is_personal(digits, regions)
 
 
 def _zero_led(shape: str) -> bool:
     """A trunk prefix, and groups of two digits or more parted by one kind of sign; the last four may have a dash."""
     lengths = [int(length) for length in re.findall("[0-9]+", shape)]
     signs = re.sub("[0-9]", "", shape)
-    regular = len(set(signs)) == 1 or (set(signs[:-1]) == {" "} and signs[-1] == "-" and lengths[-1] == 4)  # noqa: PLR2004
-    return regular and min(lengths[1:]) > 1 and (lengths[0] > 1 or len(lengths) > 3) and lengths[0] < 6  # noqa: PLR2004
+    regular = len(set(signs)) == 1 or (set(signs[:-1]) == {" "} and signs[-1] == "-" and lengths[-1] == 4)
+    if "/" in signs and (len(lengths) != 2 or lengths[1] < 5):  # "030/1234567", no date and no law
+        return False
+    return regular and min(lengths[1:]) > 1 and (lengths[0] > 1 or len(lengths) > 3) and lengths[0] < 6
 
 
 def _shape(text: str, chain: Sequence[Group]) -> str:
     parts = [str(chain[0][1] - chain[0][0])]
-    for (_, end), (start, stop) in zip(chain, chain[1:], strict=False):
+    for (_, end), (start, stop) in pairwise(chain):
         gap = text[end:start].strip("() ") or " "
         parts += [gap[0], str(stop - start)]
     return "".join(parts)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from privacy.reading import Reading
 from privacy.span import Span
+from privacy.vocabulary import words
 
 _LONGEST = 120
 _SHORTEST = 6
@@ -16,12 +17,14 @@ _BEHIND_ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _BEHIND_LIVING = re.compile(
-    r"\s{1,2}(?:now |currently |here )?(?:at|in|on|to|with|na|no|em|à|d[aeo](?: endereço)?|en|in der|am|au|à|fica na)?:?\s{1,3}|:\s{0,3}", re.IGNORECASE
+    r"\s{1,2}(?:now |currently |here )?(?:at|in|on|to|with|na|no|em|à|d[aeo](?: endereço)?|en|in der|am|au|à|fica na)?:?\s{1,3}|:\s{0,3}",
+    re.IGNORECASE,
 )
-_ADDRESSES = frozenset(
-    "address addresses addr endereço endereco dirección direccion adresse indirizzo street addressline streetaddress logradouro residência residencia".split()
+_ADDRESSES = words(
+    "address addresses addr endereço endereco dirección direccion adresse indirizzo street addressline streetaddress logradouro residência residencia"
 )
 _MACHINES = re.compile(r"\b(?:wallet|e-?mail|mail|ip|mac|web|site|bitcoin|btc|hardware|physical|url)[ _]\Z")
+_ELECTRONIC = re.compile(r" (?:electr|eletr|élec|elett)|(?: is| of|:)? ?(?:https?:|www\.)", re.IGNORECASE)
 _STOP = re.compile(
     r"[\"\\<>{}|!?@]|[.;](?=\s|\Z)(?<!\b[A-Za-z][a-z]\.)(?<!\b[A-Za-z][a-z]{2}\.)|\n\s*\n"
     r"|\s(?:and|but|because|que|para|for|i am|is my|please|since|with|my|on the|phone|tel|email)\s|: ",
@@ -49,7 +52,7 @@ def homes(reading: Reading) -> Iterator[Span]:
     for start, end, _ in reading.cues.phrased("home"):
         if start < done:
             continue
-        if _MACHINES.search(reading.cues.text, max(0, start - 12), start):
+        if _MACHINES.search(reading.cues.text, max(0, start - 12), start) or _ELECTRONIC.match(text, end):
             continue
         key = _KEY.match(text, end)
         if key:

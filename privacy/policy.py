@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from phonenumbers import SUPPORTED_REGIONS
+
+from privacy.kind import KINDS
+
 DEFAULT_REGIONS = ("US", "GB", "BR", "PT", "ES", "FR", "DE", "IT", "JP", "IN", "MX", "TR", "PL", "NL", "CN", "PH", "AU")
 
 
@@ -16,6 +20,9 @@ class Operator(StrEnum):
     KEEP = "keep"
 
 
+_KEYED = frozenset({Operator.HASH, Operator.PSEUDONYM})
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A kind that `operators` does not name is replaced. `key` is for `hash` and `pseudonym`: secret, of the space."""
@@ -24,6 +31,14 @@ class Policy:
     operators: Mapping[str, Operator] = field(default_factory=lambda: MappingProxyType({}))
     regions: tuple[str, ...] = DEFAULT_REGIONS
     key: bytes = field(default=b"", repr=False)
+
+    def __post_init__(self) -> None:
+        """ValueError names what is not known, or says that the key is missing."""
+        unknown = sorted({*self.operators} - KINDS) + sorted({*self.regions} - SUPPORTED_REGIONS)
+        if unknown:
+            raise ValueError(f"no such kind or region: {', '.join(unknown)}")
+        if not self.key and _KEYED & {*self.operators.values()}:
+            raise ValueError("hash and pseudonym need a key")
 
     def operator(self, kind: str) -> Operator:
         return self.operators.get(kind, Operator.REPLACE)

@@ -2,6 +2,7 @@
 
 import re
 from functools import cached_property
+from itertools import pairwise
 
 from privacy.budget import Budget
 from privacy.cue import Cues, cues, fills
@@ -36,10 +37,7 @@ class Reading:
     def gaps(self) -> list[str]:
         """What stands between each run of digits and the next, where it is short enough to part one number; else ""."""
         text, groups = self.text, self.groups
-        return [
-            text[end:start] if start - end <= _LONGEST_GAP else ""
-            for (_, end), (start, _) in zip(groups, groups[1:], strict=False)
-        ]
+        return [text[end:start] if start - end <= _LONGEST_GAP else "" for (_, end), (start, _) in pairwise(groups)]
 
     @cached_property
     def cues(self) -> Cues:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from privacy.reading import Reading
 from privacy.span import Span
+from privacy.vocabulary import words
 
 _MARKS = (
     "sk-", "k_live_", "k_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "xox", "AKIA", "ASIA",
@@ -29,10 +30,8 @@ _LINK = (
 _PASSWORD = re.compile(_LINK + r"(?P<value>[^\s\"'\\<>,\[\]{}()][^\s\"'\\<>,]{2,63})", re.IGNORECASE)
 _KEY = re.compile(r"(?:" + _LINK + r"| )(?P<value>[A-Za-z0-9_+/=.-]{12,2000})", re.IGNORECASE)
 _USER = re.compile(_LINK + r"@?(?P<value>[A-Za-z0-9][A-Za-z0-9._-]{2,40})", re.IGNORECASE)
-_NOT_ONE = frozenset(
-    """not the a an in on your my incorrect wrong expired invalid valid correct working being changed reset required too weak strong needed set saved sent
-    no longer blocked locked case same that this it must should has have been never what optional protected null none true false string""".split()
-)
+_NOT_ONE = words("""not the a an in on your my incorrect wrong expired invalid valid correct working being changed reset required too weak strong needed set saved sent
+    no longer blocked locked case same that this it must should has have been never what optional protected null none true false string""")
 _LONGEST_DIGITS = 12
 
 
@@ -60,7 +59,7 @@ def _password(text: str, at: int) -> Span | None:
     """Behind a colon any word will do; behind "is" it takes a digit, a sign or capitals among small letters."""
     found = _PASSWORD.match(text, at)
     value = found["value"].rstrip(".;:!?)]}") if found else ""
-    if found is None or len(value) < 3 or value.lower() in _NOT_ONE:  # noqa: PLR2004 - shorter is a word
+    if found is None or len(value) < 3 or value.lower() in _NOT_ONE:  # shorter is a word
         return None
     if not found["sign"] and value.isalpha() and (value.islower() or value.istitle()):
         return None

@@ -97,12 +97,13 @@ def _fold(text: str) -> View:
 
 def _ends(text: str, starts: list[int]) -> list[int]:
     """A letter ends behind the accents that follow it, or masking would leave them hanging."""
-    ends = [start + 1 for start in starts]
-    for at, end in enumerate(ends):
-        while end < len(text) and _combines(ord(text[end])):
-            end += 1
-        ends[at] = end
-    return ends
+    return [_end(text, start + 1) for start in starts]
+
+
+def _end(text: str, end: int) -> int:
+    while end < len(text) and not text[end].isascii() and _combines(ord(text[end])):
+        end += 1
+    return end
 
 
 def _decode(view: View, budget: Budget) -> View | None:

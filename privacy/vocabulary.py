@@ -4,6 +4,12 @@
 speak of things that belong to nobody (an order, a version). Words of two parts are joined by "_".
 """
 
+
+def words(listed: str) -> frozenset[str]:
+    """The words of a list that is written as prose, because one to a line would hide it."""
+    return frozenset(listed.split())
+
+
 NUMBERS = {  # a family to its words; words of two parts are joined by "_"
     "phone": """phone phones telephone tel tél tlf fone fono telefone telefones telefono teléfono telefon telefonnummer
         telefonnr téléphone telefoon puhelin mobile mobil mobiltelefon cell cellphone cellular celular celulares móvil
@@ -90,7 +96,7 @@ NUMBERS = {  # a family to its words; words of two parts are joined by "_"
         resolução protocol process serial product item transaction txn shipment parcel package receipt rechnung bestellung
         commande facture ordine chamado solicitação boleto coordinates lat lon latitude longitude created updated
         order_id session_id request_id transaction_id seq port pid line revenue population usd eur krw jpy
-        inscrição incident article zip postcode cep postal plz size qty quantity sample model""",
+        inscrição incident article acórdão zip postcode cep postal plz size qty quantity sample model""",
     "office": """ouvidoria institucional central sac atendimento customer_service helpline hotline switchboard
         call_center callcenter secretaria kundenservice""",
 }
@@ -109,13 +115,12 @@ PHRASES = {
     "role": """i_am i_m this_is speak_to speak_with ask_for behalf_of signed_by name_of regards sincerely cheers thanks
         atenciosamente cordialmente saludos falar_com ligar_para ligue_para contato_com contate atender paciente servidor
         servidora aluno aluna denunciante testemunha vítima responsável beneficiário beneficiária requerente criança professor
-        professora diretor diretora morador moradora filho filha assinada_por assinado_por pela pelo por_nome cidadão cidadã
-        hablar_con soy je_suis ich_bin traveling_with travelling_with passenger customer guest patient agent contact titular
-        named called""",
+        professora diretor diretora morador moradora filho filha assinada_por assinado_por por_nome cidadão cidadã
+        hablar_con soy je_suis ich_bin traveling_with travelling_with passenger guest patient titular""",
     "home": """address addresses addr live lives living reside resides residing moved endereço endereco resido residente moro mora
         morador moradora residência residencia casa_fica domiciliado domiciliada dirección direccion vivo domicilio habite
         adresse wohne wohnhaft abito indirizzo street addressline streetaddress logradouro ship_to deliver_to shipped_to
-        delivered_to staying""",
+        delivered_to""",
     "birth": """birth birthdate birthday born dob nascimento nascido nascida nasci nacimiento nacido nacida nací naissance née né
         geboren geburtsdatum geburtstag nascita nato nata syntynyt urodzony urodzona dateofbirth 出生 生日""",
     "password": """password passwd passcode passphrase pwd senha contraseña contrasena passwort kennwort mot_de_passe de_passe hasło
@@ -124,12 +129,12 @@ PHRASES = {
         refresh_token bearer""",
     "user": """username user_name login login_name screen_name usuário usuario benutzername utilizador""",
 }
-QUIET = frozenset({"role", "label", "home", "birth"})  # what they announce bears a mark of its own: capitals, a colon, digits
+QUIET = frozenset(
+    {"role", "label", "home", "birth"}
+)  # what they announce bears a mark of its own: capitals, a colon, digits
 
-FILLERS = frozenset(
-    """number numbers num no nr nº n id ids code is are was the a my your his her as of at on to é e es est ist sob do da de del
+FILLERS = words("""number numbers num no nr nº n id ids code is are was the a my your his her as of at on to é e es est ist sob do da de del
     der la le el o um uma número numero numéro nummer número_de para com for and or y und with its it s d os meu minha mi
     mio il lautet me us him us here please have has new old up back again now corrente poupança pessoal personal key
     chave pix value card account institucional médico medico sp rj mg df bancária bank banco account_number mobile phone cell home work office
-    main primary this that will be final ending sms text ou in em nas um por favor""".split()
-)
+    main primary this that will be final ending sms text ou in em nas um por favor""")
