@@ -5,7 +5,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory import batches, observer, reflector, splitting, tokens
@@ -17,6 +17,9 @@ from memory.observation import Interval, Kind, Line, Priority
 from memory.outcome import Answer, Outcome
 from memory.search import search
 from memory.turn import Role, ToolCall, Turn
+
+# The machine may be busy with other tests; what is measured here is not time.
+unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -105,6 +108,7 @@ def logs(draw: st.DrawFn) -> list[Line]:
     ]
 
 
+@unhurried
 @given(texts)
 def test_one_line_is_one_line_and_stays_so(text: str) -> None:
     line = one_line(text)
@@ -114,6 +118,7 @@ def test_one_line_is_one_line_and_stays_so(text: str) -> None:
     assert "[INST]" not in line.upper()
 
 
+@unhurried
 @given(texts, st.integers(4, 40))
 def test_pieces_lose_nothing_and_fit(text: str, budget: int) -> None:
     cut = splitting.pieces(text, budget)
@@ -122,6 +127,7 @@ def test_pieces_lose_nothing_and_fit(text: str, budget: int) -> None:
     assert all(cut)
 
 
+@unhurried
 @given(turns(), st.integers(1, 300))
 def test_portions_lose_nothing_and_a_prefix_ends(said: list[Turn], budget: int) -> None:
     left, rounds = list(said), 0
@@ -138,6 +144,7 @@ def test_portions_lose_nothing_and_a_prefix_ends(said: list[Turn], budget: int) 
     assert rounds <= len(said)
 
 
+@unhurried
 @given(turns(), st.integers(60, 300))
 def test_portions_fit_their_budget(said: list[Turn], budget: int) -> None:
     names = [call.name for turn in said for call in turn.tool_calls]
@@ -146,6 +153,7 @@ def test_portions_fit_their_budget(said: list[Turn], budget: int) -> None:
         assert sum(map(batches.cost, portion)) <= room
 
 
+@unhurried
 @given(turns())
 def test_a_call_and_its_result_go_together(said: list[Turn]) -> None:
     budget = sum(map(batches.cost, said)) or 1
@@ -168,6 +176,7 @@ def _groups(said: list[Turn]) -> list[set[int]]:
     return groups
 
 
+@unhurried
 @given(turns().filter(lambda said: len(said) > 1))
 def test_halves_are_both_smaller_and_together_the_whole(said: list[Turn]) -> None:
     first, second = batches.halve(said)
@@ -182,6 +191,7 @@ _OURS = re.compile(
 )
 
 
+@unhurried
 @given(turns(), logs())
 def test_a_prompt_has_a_line_for_each_thing_and_no_other(said: list[Turn], tail: list[Line]) -> None:
     lines = observer.prompt(said, tail).data.splitlines()
@@ -202,11 +212,13 @@ def test_a_prompt_has_a_line_for_each_thing_and_no_other(said: list[Turn], tail:
 _MARKS = {Role.USER: ">", Role.ASSISTANT: "<", Role.TOOL: "="}
 
 
+@unhurried
 @given(turns(), logs())
 def test_the_same_turns_give_the_same_prompt(said: list[Turn], tail: list[Line]) -> None:
     assert observer.prompt(said, tail) == observer.prompt(list(said), list(tail))
 
 
+@unhurried
 @given(turns(), logs(), st.data())
 def test_whatever_a_model_answers_what_is_kept_stands_on_known_turns(
     said: list[Turn], tail: list[Line], data: st.DataObject
@@ -227,8 +239,8 @@ def test_whatever_a_model_answers_what_is_kept_stands_on_known_turns(
     assert reading.outcome is Outcome.OK or not reading.drafts
 
 
+@unhurried
 @given(logs(), st.data())
-@settings(deadline=1_000)
 def test_whatever_a_model_answers_a_reflection_covers_the_log(lines: list[Line], data: st.DataObject) -> None:
     whys = st.sampled_from(["duplicate", "superseded", "condensed", None, "because"])
     changes = st.fixed_dictionaries(
@@ -257,6 +269,7 @@ def test_whatever_a_model_answers_a_reflection_covers_the_log(lines: list[Line],
             )
 
 
+@unhurried
 @given(logs(), st.integers(1, 4))
 def test_a_reflectors_prompt_has_a_line_for_each_line(lines: list[Line], level: int) -> None:
     told = reflector.prompt(lines, 100, level).data.splitlines()
@@ -264,6 +277,7 @@ def test_a_reflectors_prompt_has_a_line_for_each_line(lines: list[Line], level: 
     assert len(told) == 2 + days + len(lines)
 
 
+@unhurried
 @given(logs(), st.none() | st.integers(-5, 400))
 def test_a_block_has_a_line_for_each_line_and_keeps_its_budget(lines: list[Line], budget: int | None) -> None:
     told = block(lines, budget)
@@ -281,6 +295,7 @@ def test_a_block_has_a_line_for_each_line_and_keeps_its_budget(lines: list[Line]
         assert len(rows) == 2 + len(headings) + len(lines)
 
 
+@unhurried
 @given(texts)
 def test_normalising_is_idempotent_and_blind_to_case_and_spaces(text: str) -> None:
     once = normalise(text)
@@ -289,6 +304,7 @@ def test_normalising_is_idempotent_and_blind_to_case_and_spaces(text: str) -> No
     assert once or not any(map(str.isalnum, text))
 
 
+@unhurried
 @given(logs(), texts, st.integers(-1, 20))
 def test_a_search_finds_lines_of_the_log_best_first(lines: list[Line], query: str, limit: int) -> None:
     found = search(lines, query, limit)
@@ -300,6 +316,7 @@ def test_a_search_finds_lines_of_the_log_best_first(lines: list[Line], query: st
 
 
 @pytest.mark.parametrize("floors", [False, True])
+@unhurried
 @given(st.integers(-10, 500), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=8))
 def test_a_split_budget_is_never_exceeded(floors: bool, total: int, parts: list[tuple[int, int]]) -> None:  # noqa: FBT001 - a row of the table
     wanted = [want for want, _ in parts]
