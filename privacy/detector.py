@@ -23,7 +23,7 @@ from privacy.view import View, fold, views
 Detector = Callable[[Reading], Iterable[Span]]
 
 _MARKS = re.compile(
-    r"[0-9@%\\&]|[A-Z][\w'’-]* [A-Z]|[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]|[A-Fa-f]{4}\.[A-Fa-f]{4}\.|-----BEGIN|\wcom\b| com\b|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s"
+    r"[0-9@%\\&]|[A-Z][\w'’-]* [A-Z]|[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]|[A-Fa-f]{4}\.[A-Fa-f]{4}\.|-----BEGIN|\bat ?[\])}]|\wcom\b| com\b|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s"
 )
 _APART = {code: " " for code in range(128) if not chr(code).isalnum()}
 _DIGIT = re.compile("[0-9]")

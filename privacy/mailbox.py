@@ -24,9 +24,9 @@ _LOCAL_BACKWARDS = re.compile(rf"(?:[{_LATIN}_+%'~!#$^*-]|\.(?=[{_LATIN}_+'-])){
 _LOCAL_BACKWARDS_ANY = re.compile(r"[\w.+-]{1,64}")
 _SIGNS = "!#$%'*^~.+-"
 _FILE = re.compile(r"(?:[1-9]x\.)|[^@]*\.(?:png|jpe?g|gif|svg|webp|ico|css|js|ts|py|html?|json|md)\Z", re.IGNORECASE)
-_OFFICE = re.compile(
+_OFFICE = re.compile(  # a public office, a repository: nobody's own
     r"(?:ouvidoria|atendimento|e?sic|faleconosco|protocolo|gabinete|info|contact|contato|support|help|no-?reply|webmaster"
-    r"|postmaster|press|imprensa)@(?:[a-z0-9-]{1,63}\.){0,6}(?:gov|gob|gouv)(?:\.[a-z]{2})?",
+    r"|postmaster|press|imprensa)@(?:[a-z0-9-]{1,63}\.){0,6}(?:gov|gob|gouv)(?:\.[a-z]{2})?|git@[a-z0-9.-]+",
     re.IGNORECASE,
 )
 _COST = 2

@@ -21,6 +21,7 @@ _CHECK_COST = 8  # units of one look at check digits
 _LONGEST_LOOSE = 6  # groups
 _TAIL = re.compile(r"-?[A-Za-z](?![A-Za-z0-9])")
 _HASH = re.compile(r"[0-9a-fA-F]{24,}")
+_ROW = re.compile(r"[0-9] \||\| [0-9]")
 _SHAPE = re.compile(r"([0-9]+)([^0-9]?)")
 
 
@@ -116,7 +117,7 @@ def _kind(reading: Reading, node: _Node, separators: str, start: int, end: int) 
         rules = rules + _spoken_of(reading, node, separators, start, end)
     if not rules:
         return None
-    free = _free(reading, start, end) and not reading.elsewhere(start)
+    free = _free(reading, start, end, spaced=bool(separators) and separators.isspace()) and not reading.elsewhere(start)
     digits = reading.text[start:end].translate(_NO_SEPARATORS)
     for rule in rules:
         if free or (rule.glued and not _in_hash(reading.text, start, end)):
@@ -147,10 +148,12 @@ def _parted(shape: str, separators: str) -> bool:
     )
 
 
-def _free(reading: Reading, start: int, end: int) -> bool:
-    """Whether the number is no part of something longer."""
+def _free(reading: Reading, start: int, end: int, *, spaced: bool) -> bool:
+    """Whether the number is no part of something longer; a `spaced` one may be part of a row of groups."""
     text = reading.text
     before, after = text[start - 1 : start], text[end : end + 1]
+    if spaced and _ROW.search(text[max(0, start - 2) : start] + "|" + text[end : end + 2]):
+        return bool(reading.families(start, end))
     if after and (after.isalnum() or after == "_" or (after in "-./" and text[end + 1 : end + 2].isdigit())):
         return False
     if not before or not (before.isalnum() or before in "_-./"):

@@ -47,7 +47,7 @@ _NO_NAME = words("""a about add added address after ai all also am an and anothe
     used user very want was we well were what when where which while who why will with wondering wrong yes yet you your yours ticket seat
     appear appears appeared shows showed spelt isn isnt doesn doesnt wasn mentioned displayed functions given either test example unknown empty null none required missing invalid
     incorrectly wrongly sir madam actually want matches match
-    é e o a os as do da de um uma não nao que com sem para por seu sua meu minha no na está foi es el la los las un una y con su""")
+    al ao aos é e o a os as do da de um uma não nao que com sem para por seu sua meu minha no na está foi es el la los las un una y con su""")
 _ORGANISATION = words("""team support customer service services bank banco company inc corp ltd ltda llc gmbh university universidade universidad school escola escuela
     hospital secretaria ministério ministerio department departamento ouvidoria equipe equipo central airlines airways airline hotel institute
     instituto agência agencia government governo detran card account flight gold silver platinum visa mastercard street avenue road rua avenida

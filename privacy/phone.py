@@ -29,6 +29,9 @@ _DATE = re.compile(
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[0-9]{1,2})"
 _QUAD = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _NORTH_AMERICAN = re.compile("1?[2-9][0-9]{2}[2-9][0-9]{6}")  # unassigned codes too: written so, it is a phone number
+_INSTITUTION = re.compile(
+    "0800[0-9]{6,7}|0300[0-9]{7}|1?8(?:00|33|44|55|66|77|88)[2-9][0-9]{6}|1800[0-9]{6,7}"
+)  # free lines
 _WITH_COUNTRY = frozenset(("2-3-3-4", "2 3 3 4", "2-5-5"))  # a country's code without its plus
 _LINK = re.compile(r"(?:wa\.me/|tel:|sms:|callto:|[?&]phone=)\+?\Z", re.IGNORECASE)
 _EPOCH_SECONDS = range(1_400_000_000, 2_200_000_000)
@@ -125,6 +128,10 @@ def _number(reading: Reading, chain: Sequence[Group]) -> Span | None:
     link = _LINK.search(text, max(0, start - 12), start) is not None
     if lead.endswith("+") or lead in ("+(", "+ ") or link:
         return _international(reading, chain, start - (lead.find("+") >= 0) * (len(lead) - lead.find("+")), sure=link)
+    if text.startswith("00", start) and text[start + 2 : start + 3] != "0":
+        abroad = _abroad(reading, chain)
+        if abroad:
+            return abroad
     if _bound(text, chain) and not _other_numbers(text, start, chain[-1][1]):
         return _national(reading, chain, start)
     return None
@@ -166,6 +173,16 @@ def _international(reading: Reading, chain: Sequence[Group], start: int, *, sure
     return None
 
 
+def _abroad(reading: Reading, chain: Sequence[Group]) -> Span | None:
+    """A number with its country behind the two zeros that call abroad."""
+    told = not reading.families(chain[0][0], chain[0][1]).isdisjoint(("phone", "call"))
+    for count in range(min(len(chain), _MOST_GROUPS), 0 if told else 2, -1):
+        digits = _digits(reading.text, chain[:count])[2:]
+        if FEWEST < len(digits) <= MOST and has_country(digits, possible=False):
+            return Span(chain[0][0], chain[count - 1][1], KIND)
+    return None
+
+
 def _national(reading: Reading, chain: Sequence[Group], start: int) -> Span | None:
     digits = _digits(reading.text, chain[:_MOST_GROUPS])
     if reading.known.is_number(digits):
@@ -197,7 +214,7 @@ def _announced(reading: Reading, chain: Sequence[Group], *, strong: bool) -> Spa
         if not FEWEST <= len(digits) <= MOST or len(set(digits)) == 1:
             continue
         reading.budget.spend(_COST)
-        if _institution(reading, digits):
+        if _INSTITUTION.fullmatch(digits):
             return None
         found = Span(_opened(reading.text, chain[0][0]), chain[count - 1][1], KIND)
         if _valid(reading, digits) or _shaped(reading, chain[:count], digits):
@@ -210,16 +227,11 @@ def _valid(reading: Reading, digits: str) -> bool:
     return int(digits) not in _EPOCH_SECONDS and is_personal(digits, reading.regions)
 
 
-def _institution(reading: Reading, digits: str) -> bool:
-    """A free or shared-cost line belongs to no person."""
-    if is_personal(digits, reading.regions):
-        return False
-    return digits.startswith(("0800", "0300", "800", "1800")) and len(digits) >= 10
-
-
 def _shaped(reading: Reading, chain: Sequence[Group], digits: str) -> bool:
     """Whether the groups are written the way a region writes its numbers, and the number exists there."""
     if not FEWEST < len(digits) <= MOST or len(chain) == 1:
+        return False
+    if _INSTITUTION.fullmatch(digits):
         return False
     start = chain[0][0]
     shape = _shape(reading.text, chain)

@@ -12,11 +12,15 @@ class Span(NamedTuple):  # a tuple, because a dense text makes thousands and JSO
     kind: str
 
 
+def _place(span: Span) -> tuple[int, int]:
+    return span.start, -span.end
+
+
 def united(spans: Iterable[Span]) -> list[Span]:
-    """In order, none overlapping: what overlaps becomes one span, named by its longest part. Neighbours stay two."""
+    """In order, none overlapping: what overlaps becomes one span, named by its longest part, of equals by the first given."""
     merged: list[Span] = []
     longest = 0
-    for span in sorted(spans):
+    for span in sorted(spans, key=_place):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
             kind = span.kind if span.end - span.start > longest else last.kind
