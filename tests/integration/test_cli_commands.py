@@ -132,14 +132,14 @@ def test_up_says_how_to_mint_a_key_and_keeps_its_folder_private(up: Up) -> None:
 
 def test_each_process_names_its_role(up: Up) -> None:
     ps = subprocess.run(
-        ["ps", "-o", "args=", "--ppid", str(up.process.pid)], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-o", "args=", "--ppid", str(up.process.pid)], capture_output=True, text=True, check=True
     )
     for role in ("-m api", "-m scheduler worker", "-m scheduler scheduler"):
         assert sum(role in line for line in ps.stdout.splitlines()) == 1
 
 
 def test_no_password_is_in_a_command_line(up: Up) -> None:
-    ps = subprocess.run(["ps", "-A", "-o", "args="], capture_output=True, text=True, check=True).stdout
+    ps = subprocess.run(["ps", "-ww", "-A", "-o", "args="], capture_output=True, text=True, check=True).stdout
     password = up.said["database_url"].partition(":")[2].partition(":")[2].partition("@")[0]
     assert len(password) > 20
     assert password not in ps
