@@ -47,7 +47,7 @@ _SHAPES: dict[str, tuple[_Id, ...]] = {
         _id("SG_FIN", lambda number: number[0] in "STFGM" and _singapore(number), "nric identity", anywhere=True),
         _id("SG_FIN", lambda number: number[0] in "STFGM", "nric identity", alone=True),
     ),
-    "AA999999A": (_id("UK_NINO", check.nino, "nino", anywhere=True),)
+    "AA999999A": (_id("UK_NINO", check.nino, "nino", anywhere=True),),
     "AAAAA9999A": (
         _id("IN_PAN", check.pan, "pan", anywhere=True),
         _id("IN_PAN", _sure, "pan", alone=True),
