@@ -23,6 +23,7 @@ _MONTHS = {
         """
     ),
 }
+_EAST = frozenset({"zh", "ja"})
 _WITH_OF = frozenset({"pt", "es"})
 _BEFORE = re.compile(r"(?:since|until|till|by|from|during|desde|até|hasta)\b", re.IGNORECASE)
 _LASTING = re.compile(r"(?:for\s)?(.*\s(?:month|year)s)(?:\snow)?", re.IGNORECASE)
@@ -44,14 +45,14 @@ def written(days: Interval, language: str = "en") -> str:
     if days.start == days.end:
         return _day(days.start, language)
     if _is_whole_year(days):
-        return f"{days.start.year}年" if language == "zh" else str(days.start.year)
+        return f"{days.start.year}年" if language in _EAST else str(days.start.year)
     if _is_whole_month(days):
         return _month(days.start, language)
     return _stretch(days.start, days.end, language)
 
 
 def _stretch(start: date, end: date, language: str) -> str:
-    if language == "zh":
+    if language in _EAST:
         return f"{_day(start, language)}至{_day(end, language)}"
     if _same_month(start, end):
         return f"{start.day}–{_day(end, language)}"
@@ -77,14 +78,14 @@ def _same_month(start: date, end: date) -> bool:
 
 
 def _day(on: date, language: str) -> str:
-    if language == "zh":
+    if language in _EAST:
         return f"{on.year}年{on.month}月{on.day}日"
     of = " de" if language in _WITH_OF else ""
     return f"{on.day}{of} {_name(on, language)}{_year(on, language)}"
 
 
 def _month(on: date, language: str) -> str:
-    return f"{on.year}年{on.month}月" if language == "zh" else f"{_name(on, language)}{_year(on, language)}"
+    return f"{on.year}年{on.month}月" if language in _EAST else f"{_name(on, language)}{_year(on, language)}"
 
 
 def _name(on: date, language: str) -> str:

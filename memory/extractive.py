@@ -21,6 +21,7 @@ from memory.stems import stems
 from memory.turn import Role, Turn
 
 _LOWER = re.compile(r"(?<=[\w,] )[a-z][a-z'-]+")
+_TELLING = 12  # characters that show a language
 _LATELY = timedelta(hours=6)
 _RANK = {Priority.HIGH: 0, Priority.MEDIUM: 1, Priority.LOW: 2}
 
@@ -63,6 +64,7 @@ class _Listener:
 
     voices: Voices
     ear: Ear
+    language: str = ""
     question: str | None = None
     asker: str | None = None
 
@@ -71,19 +73,26 @@ class _Listener:
         if turn.role not in {Role.USER, Role.ASSISTANT}:
             return
         sentences, captions = spoken(turn.text)
-        language = language_of(" ".join(sentences))
+        self._attune(" ".join(sentences))
         speaker = turn.name or turn.role.value
         if self.voices.is_person(turn):
             asked = self.question if self.asker != speaker else None
             speech = Speech(turn, sentences, captions, asked, self.voices.hearer_of(turn), not self.voices.several)
-            label, stated = label_of(turn, language), self._stated(speech, language)
+            label, stated = label_of(turn, self.language), self._stated(speech)
         else:
             label, stated = "Assistant", dialogue.deeds(turn, sentences, self.ear)
         yield from ((turn, label, statement) for statement in stated)
         self.question, self.asker = next((one for one in reversed(sentences) if is_question(one)), None), speaker
 
-    def _stated(self, speech: Speech, language: str) -> Iterator[Statement]:
-        return english.statements(speech, self.ear) if language == "en" else foreign.statements(speech, language)
+    def _attune(self, said: str) -> None:
+        """A word or two is in the language of the turn before: "no" is in many."""
+        if self.language == "" or len(said) > _TELLING or not said.isascii():
+            self.language = language_of(said)
+
+    def _stated(self, speech: Speech) -> Iterator[Statement]:
+        if self.language == "en":
+            return english.statements(speech, self.ear)
+        return foreign.statements(speech, self.language)
 
 
 def _draft(line: Joined, tail: Sequence[Line]) -> Draft:

@@ -65,8 +65,9 @@ def _with_their_dates(found: Sequence[list[Token]]) -> list[list[Token]]:
         else:
             joined.append(waiting + clause)
             waiting = []
-    if joined:
-        joined[-1] += waiting
+    if not joined:
+        return list(found)
+    joined[-1] += waiting
     return joined
 
 
@@ -119,7 +120,7 @@ def worth(clause: Sequence[Token], subject: Subject, length: int, *, new: int, a
 
 
 def _is_past(word: Token) -> bool:
-    return word.low in PAST or (len(word.low) > 3 and word.low.endswith("ed"))
+    return word.low in PAST or (len(word.low) > 3 and word.low.endswith("ed") and not word.low.endswith("eed"))
 
 
 def _has(clause: Sequence[Token], part: Part) -> bool:

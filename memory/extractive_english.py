@@ -14,14 +14,16 @@ from memory.stems import stem
 from memory.turn import Turn
 from memory.wordlist import listed
 
-_ENOUGH = 0.22  # below this a clause costs more room than it tells
-_CONTEXT = 3  # words of the question that an answer keeps
+_ENOUGH = 0.23  # below this a clause costs more room than it tells
+_SHORT = 5  # words of a clause that may come to a single one
+_CONTEXT = 4  # words of the question that an answer keeps
 _CAPTION = 4  # words of a picture's caption
 _FILLER = re.compile(
     r"(?:take care|see (?:you|ya)|talk (?:to you )?(?:soon|later)|let me know|keep (?:it )?up|good luck|have (?:a )?(?:fun|great|good|nice)"
     r"|check (?:it|this|that|them) out|take a look|here'?s (?:a|the) (?:pic|photo)|no (?:worries|problem)|my pleasure|long time no"
     r"|catch (?:you|ya)|thanks|thank you|sounds? (?:good|great|like)|good to (?:see|hear)|great to|glad (?:to hear|you)|nice to"
-    r"|hope (?:you|all)|guess what|you bet|for sure)\b",
+    r"|hope (?:you|all)|guess what|you bet|for sure|catch up|take it easy|trust me|stay (?:safe|strong|positive)|keep (?:going|pushing)"
+    r"|way to go|well done|me too|same here)\b",
     re.IGNORECASE,
 )
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|us|me)\b", re.IGNORECASE)
@@ -67,7 +69,7 @@ def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> 
     if not tells or (len(tells) < 2 and not brief and not any(map(_stands_out, tells))):
         return []
     words = wording(clause, subject, ear.called, speech.hearer)
-    if len(words) < 2 and not brief:
+    if len(words) < 2 and not (brief and len(clause) < _SHORT):
         return []
     new = tells if speech.to_agent else ear.new_in(tells)
     value = worth(clause, subject, len(words), new=len(new), answers=speech.asked is not None)

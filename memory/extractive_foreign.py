@@ -20,7 +20,7 @@ _ONLY_POLITE = re.compile(
     r"|por favor|tudo bem|(?:太|真)?(?:谢谢|謝謝|感谢|感謝)[^，,]{0,12}|(?:太|真)[\u3400-\u9fff]{1,4}了|没问题|沒問題|好啊|好呀|不错|明白了?|知道了|我会的|辛苦了)\W*",
     re.IGNORECASE,
 )
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _TRAILING = " \t.。!！~～;；"
 
@@ -37,8 +37,8 @@ def statements(speech: Speech, language: str) -> Iterator[Statement]:
 
 
 def _tells(said: str) -> bool:
-    """Two words, or four characters of Chinese, or a number: less than that is an interjection."""
-    return any(map(str.isdigit, said)) or len(_HAN.findall(said)) > 3 or len(_WORD.findall(said)) > 1
+    """Two words, or three characters of Chinese, or a number: less than that is an interjection."""
+    return any(map(str.isdigit, said)) or len(_UNSPACED.findall(said)) > 2 or len(_WORD.findall(said)) > 1
 
 
 def _dated(said: str, mentions: Iterable[dates.Mention], language: str) -> str:

@@ -15,8 +15,9 @@ _MACHINE = re.compile(
     r"\b(?:assistant|agent|bot|chatbot|support|helpdesk|system|ai|llm|gpt\S*|claude|gemini|copilot)\b", re.IGNORECASE
 )
 _FENCED = re.compile(r"```.*?(?:```|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL)
+_ENCODED = re.compile(r"(?<!\S)(?!https?://)[\x21-\x7e]{80,}")
 _ATTACHED = re.compile(
-    r"\[(?:shared )?(?:image|photo|picture)(?::\s*([^\]\n]{0,500}))?\]|\[(?:audio|video|file|document)[^\]\n]{0,300}\]"
+    r"\[(?:shared )?(?:image|photo|picture)(?::\s*([^\]\n]{0,300}))?\]|\[(?:audio|video|file|document)[^\]\n]{0,300}\]"
 )
 _ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instructions?|prompts?|rules|guidelines|above|everything)\b|\bsystem prompt\b"
@@ -25,36 +26,23 @@ _ORDERS = re.compile(
     re.IGNORECASE,
 )
 _MARK = re.compile(r"[^\w\s]")
-_HAN, _KANA = re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_HAN, _KANA = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
 _LATIN_WORD = re.compile(r"[a-zà-öø-ÿ']+")
+_LONGEST_NAME = 60  # characters
 _SAMPLE = 2_000  # characters that show a turn's language
+_ENGLISH = "the and is to i i'm my it you of in was have for that with we are on at this me be so just not but had our no yes hi hello"
+_PORTUGUESE = """
+o e é eu não uma meu minha para com que em na no do da foi se mas os as ao muito você estou tenho ontem nós um bom dia tudo bem olá oi
+obrigado obrigada sim boa noite tarde quero vou
+"""
+_SPANISH = """
+el y es yo no una mi para con que en la lo del fue se pero los las al muy usted estoy tengo ayer nosotros un me hola gracias buenos buenas
+días sí quiero
+"""
 _MARKERS = {
-    "en": frozenset(
-        listed(
-            """
-        the and is to i i'm my it you of in was have for that with we are on at this me be so just not but had
-        our
-        """
-        )
-    ),
-    "pt": frozenset(
-        listed(
-            """
-        o e é eu não uma meu minha para com que em na no do da foi se mas os as ao muito você estou tenho
-        ontem nós um
-        """
-        )
-    ),
-    "es": frozenset(
-        listed(
-            """
-        el y es yo no una mi para con que en la lo del fue se pero los las al muy usted estoy tengo ayer
-        nosotros un me
-        """
-        )
-    ),
+    language: frozenset(listed(text)) for language, text in (("en", _ENGLISH), ("pt", _PORTUGUESE), ("es", _SPANISH))
 }
-_LABELS = {"en": "User", "pt": "Usuário", "es": "Usuario", "zh": "用户"}
+_LABELS = {"en": "User", "pt": "Usuário", "es": "Usuario", "zh": "用户", "ja": "ユーザー"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +68,8 @@ class Voices:
 
 def label_of(turn: Turn, language: str) -> str:
     """Who a line says is speaking: a name where there is one."""
-    return turn.name.strip() if turn.name and turn.name.strip() else _LABELS.get(language, _LABELS["en"])
+    name = " ".join((turn.name or "").split())[:_LONGEST_NAME]
+    return name or _LABELS.get(language, _LABELS["en"])
 
 
 def talks(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
@@ -121,7 +110,7 @@ def spoken(text: str) -> tuple[list[str], list[str]]:
     Code and data are no speech; neither is what addresses the machinery instead of the person it talks to.
     """
     captions = [match[1] for match in _ATTACHED.finditer(text) if match[1]]
-    said = _ATTACHED.sub("\n", _FENCED.sub("\n", text))
+    said = _ENCODED.sub(" ", _ATTACHED.sub("\n", _FENCED.sub("\n", text)))
     ordering = _ORDERS.search(said) is not None
     found = [one for one in sentences.split(said) if _is_prose(one) and not (ordering and _ORDERS.search(one))]
     return found, captions
@@ -129,14 +118,14 @@ def spoken(text: str) -> tuple[list[str], list[str]]:
 
 def _is_prose(sentence: str) -> bool:
     marks = len(_MARK.findall(sentence))
-    return marks * 4 <= len(sentence) or (len(sentence) < 40 and marks < len(sentence))
+    return marks * 4 <= len(sentence) or (len(sentence) < 40 and marks * 2 < len(sentence))
 
 
 def language_of(text: str) -> str:
-    """en, pt, es, zh, or "other"; what shows no language at all counts as English when it is plain ASCII."""
+    """en, pt, es, zh, ja, or "other"; what shows no language at all counts as English when it is plain ASCII."""
     sample = text[:_SAMPLE].lower().replace("’", "'")
     if not sample.isascii() and len(_HAN.findall(sample)) * 4 > len(sample.replace(" ", "")):
-        return "other" if _KANA.search(sample) else "zh"
+        return "ja" if _KANA.search(sample) else "zh"
     words = frozenset(_LATIN_WORD.findall(sample))
     score = {language: len(words & markers) for language, markers in _MARKERS.items()}
     best = max(score, key=lambda language: score[language])

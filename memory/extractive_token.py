@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from memory import dates
-from memory.dates_written import in_place_of
+from memory.dates_written import in_place_of, written
 from memory.extractive_words import PARTS, PRONOUNS, Part
 from memory.observation import Interval
 
@@ -20,6 +20,12 @@ _PADDING = re.compile(
     r"|as well|at all|at least|(?:i |we )?can't wait (?:to|for)|as for me|speaking of which|it turns out|turns out|no doubt|no wonder"
     r"|kind of|sort of|a (?:bit|lot)(?: of)?|lots of|right now|these days|out there|so much|such an?|i just|not only|just in case)\b",
     re.IGNORECASE,
+)
+
+
+# Vague, so that no days are named; yet a reader of the note must know from when it counts.
+_VAGUE_PAST = re.compile(
+    r"\b(?:a |the last |the past )?(?:few|several) (days|weeks|months|years) (?:ago|back)\b", re.IGNORECASE
 )
 
 
@@ -47,14 +53,24 @@ def tokens(sentence: str, said_at: datetime, common: frozenset[str]) -> list[Tok
 
 
 def _pieces(sentence: str, said_at: datetime) -> Iterator[str | Token]:
-    mentions = dates.resolve(sentence, said_at)
     start = 0
-    for mention in mentions:
-        yield from _PIECE.findall(sentence[start : mention.start])
-        text = in_place_of(sentence[mention.start : mention.end], mention.interval)
-        yield Token(text, text, Part.TELLS, mention.interval)
-        start = mention.end
+    for begin, end, times in _times(sentence, said_at):
+        yield from _PIECE.findall(sentence[start:begin])
+        yield times
+        start = end
     yield from _PIECE.findall(sentence[start:])
+
+
+def _times(sentence: str, said_at: datetime) -> list[tuple[int, int, Token]]:
+    """Where the sentence says when, and how the note says it."""
+    found = []
+    for mention in dates.resolve(sentence, said_at):
+        text = in_place_of(sentence[mention.start : mention.end], mention.interval)
+        found.append((mention.start, mention.end, Token(text, text, Part.TELLS, mention.interval)))
+    for vague in _VAGUE_PAST.finditer(sentence):
+        text = f"few {vague[1].lower()} before {written(Interval(said_at.date(), said_at.date()))}"
+        found.append((vague.start(), vague.end(), Token(text, text, Part.TELLS)))
+    return sorted(found, key=lambda one: one[0])
 
 
 def _read(piece: str, before: list[Token], common: frozenset[str]) -> Iterator[Token]:

@@ -17,8 +17,16 @@ _AFTER_TO = frozenset({"be", "have", "do"})
 _COPULAS = frozenset({"is", "are", "was", "were"})
 _OTHERS = frozenset({"he", "she", "they"})
 _OBJECTS = frozenset({"me", "us", "them", "him", "her"})
+_NEVER_LAST = frozenset(
+    {",", "is", "are", "was", "were", "be", "have", "has", "had", "will", "not", "never", "can't", "doesn't"}
+)
 _NEVER_FIRST = frozenset({",", "and", "or", "but", "of"})
-_ADVERBS = frozenset(listed("first second once almost nearly only both fast hard even more then today"))
+_ADVERBS = frozenset(
+    listed(
+        "just also still really always usually often sometimes definitely totally absolutely even never mostly actually"
+    )
+)
+_NO_VERBS = frozenset(listed("first second once almost nearly only both fast hard even more then today"))
 _TAKES_INFINITIVE = frozenset({"to", "will", "not", "can't"})
 _OWNERS = frozenset({"i", "we", "they", "he", "she"})
 _OWNING = {"have": "has", "has": "has", "had": "had"}
@@ -70,10 +78,15 @@ class _Scribe:
         """For each word the next one that carries something."""
         found: list[Token | None] = []
         upcoming: Token | None = None
-        for word in reversed(self.words):
+        for place, word in reversed(list(enumerate(self.words))):
             found.append(upcoming)
-            upcoming = word if word.part in _CARRY else upcoming
+            carries = word.part in _CARRY or (word.part is Part.PRAISE and self._is_denied(place))
+            upcoming = word if carries else upcoming
         return found[::-1]
+
+    def _is_denied(self, place: int) -> bool:
+        """Praise says something where it is denied: "wasn't great"."""
+        return place > 0 and self.words[place - 1].part is Part.NOT
 
     def _kept(self, place: int, word: Token, following: Token | None) -> str | None:
         match word.part:
@@ -84,7 +97,7 @@ class _Scribe:
             case Part.MARK:
                 return "," if following and self.note and self.note[-1] != "," else None
             case Part.PRAISE:
-                return None
+                return word.low if self._is_denied(place) else None
             case _:
                 return None if following is None and self._dangles(word) else self._carried(place, word)
 
@@ -104,23 +117,15 @@ class _Scribe:
         return word.part is Part.NOT
 
     def _follows_bare_i(self, place: int) -> bool:
-        """Whether "I" or "we" stands before this word, with nothing but small words between."""
-        for word in reversed(self.words[:place]):
-            if word.low in {"i", "we"}:
-                return True
-            if word.part is not Part.SILENT or word.low in MODALS or not word.low.endswith("ly"):
-                return word.low in {
-                    "just",
-                    "also",
-                    "still",
-                    "really",
-                    "always",
-                    "usually",
-                    "often",
-                } and self._follows_bare_i(place - 1)
-        return False
+        """Whether "I" or "we" stands before this word, with nothing but small adverbs between."""
+        while place > 0 and self.words[place - 1].low in _ADVERBS:
+            place -= 1
+        return place > 0 and self.words[place - 1].low in {"i", "we"}
 
     def _link(self, place: int, word: Token, following: Token | None) -> str | None:
+        if word.low == "and" and place + 1 < len(self.words) and self.words[place + 1].low == "i":
+            self.note.insert(0, "with")  # "my wife and I went": went with wife
+            return None
         if word.low == "like" and following and self._follows_bare_i(place):
             return "like" if self.note else "likes"
         if not self.note or self.note[-1] == "," or following is None or following.part is Part.LINK:
@@ -166,7 +171,7 @@ class _Scribe:
         return self.hearer
 
     def _trimmed(self) -> list[str]:
-        while self.note and (self.note[-1] == "," or PARTS.get(self.note[-1]) is Part.LINK):
+        while self.note and (self.note[-1] in _NEVER_LAST or PARTS.get(self.note[-1]) is Part.LINK):
             self.note.pop()
         start = 0
         while start < len(self.note) and self.note[start] in _NEVER_FIRST:
@@ -190,7 +195,7 @@ def _third_person(verb: Token) -> str:
         or not verb.text.islower()
         or low in PAST
         or low in MODALS
-        or low.endswith(("ed", "ing", "s", "ly"))
+        or (low.endswith(("ed", "ing", "s", "ly")) and not low.endswith("eed"))
         or verb.part not in _VERBLIKE
     ):
         return verb.text
