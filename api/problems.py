@@ -125,6 +125,7 @@ _LOST = (
     asyncpg.InterfaceError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.InternalClientError,  # what the driver says of a connection that breaks under a statement
 )
 
 _TABLE: Mapping[type, Callable[[Any], Problem]] = {

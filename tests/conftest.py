@@ -80,6 +80,19 @@ class Remember(Protocol):
     ) -> list[int]: ...
 
 
+@pytest.fixture(scope="session", autouse=True)
+def plain_logs() -> None:
+    """Tracebacks in plain text: drawn with frames and locals each takes seconds."""
+    import structlog
+
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        ]
+    )
+
+
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Started at first use."""

@@ -1,9 +1,7 @@
 """What the observer makes of each thing that a model server can answer: nothing is lost, nothing is noted twice."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -187,100 +185,6 @@ async def test_retry_after_is_obeyed_by_every_worker(opened: Opened) -> None:
         assert other.model.count == 0
 
 
-async def test_a_worker_that_dies_between_answer_and_commit_leaves_an_answer_that_is_used(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with opened("good") as book:
-        words = await said(book, 5)
-        claim = await book.claim()
-        with monkeypatch.context() as patched:
-            patched.setattr("jobs.observe._write", dies)
-            with pytest.raises(asyncio.CancelledError):
-                await book.run(claim=claim)
-        assert await book.answers_kept() == 1
-        await book.crash(claim)
-        assert isinstance(await book.run(), Done)
-        assert book.model.count == 1
-        await assert_each_noted_once(book, words)
-
-
-async def test_a_run_that_narrows_and_dies_pays_for_no_question_twice(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with opened(["babble", "babble", "babble", "babble", "good"]) as book:
-        words = await said(book, 8)
-        claim = await book.claim()
-        with monkeypatch.context() as patched:
-            patched.setattr("jobs.observe._write", dies)
-            with pytest.raises(asyncio.CancelledError):
-                await book.run(claim=claim)
-        asked = book.model.count
-        await book.crash(claim)
-        assert isinstance(await book.run(), Done)
-        assert book.model.count == asked == 5
-        await book.run_until_idle()
-        await assert_each_noted_once(book, words)
-
-
-async def test_a_worker_that_dies_before_the_answer_asks_again(opened: Opened) -> None:
-    async with opened("hanging") as book:
-        words = await said(book, 5)
-        claim = await book.claim()
-        run = asyncio.create_task(book.run(claim=claim))
-        await book.model.received(1)
-        run.cancel()
-        await asyncio.wait([run])
-        await book.crash(claim)
-        await book.heal()
-        assert isinstance(await book.run(), Done)
-        assert book.model.count == 2
-        await assert_each_noted_once(book, words)
-
-
-@pytest.mark.parametrize("thinks", ["a model", "the built-in"])
-async def test_a_turn_that_kills_its_workers_is_halved_away_and_set_aside(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, thinks: str
-) -> None:
-    async with opened(None if thinks == "the built-in" else "good") as book:
-        words = [token() for _ in range(8)]
-        await book.say(*(f"I live in {word} Street" for word in words))
-        bad = (await book.turns())[5].id
-        monkeypatch.setattr("jobs.observe._write", partial(dies_over, bad))
-        for _ in range(100):
-            if not await book.waiting():
-                break
-            claim = await book.claim()
-            try:
-                await book.run(claim=claim)
-            except asyncio.CancelledError:
-                await book.crash(claim)
-        assert await book.states() == {"observed": 7, "quarantined": 1}
-        (held,) = await book.quarantine()
-        assert (held.turn_id, held.reason) == (bad, "crash")
-
-
-async def test_a_turn_over_which_our_own_reading_breaks_does_not_hold_up_its_log(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def breaks(turns: Any, _: Any) -> list[Any]:
-        if any("spoiled" in turn.text for turn in turns):
-            raise RecursionError
-        return []
-
-    monkeypatch.setattr("memory.extractive.observe", breaks)
-    async with opened() as book:
-        await book.say("I live in Porto", "this is spoiled", "I have two cats")
-        for _ in range(40):
-            if not await book.waiting():
-                break
-            claim = await book.claim()
-            try:
-                await book.run(claim=claim)
-            except RecursionError as error:
-                await book.settle(claim, Later(None, type(error).__name__))
-        assert await book.states() == {"observed": 2, "quarantined": 1}
-
-
 async def test_the_cheap_model_is_asked_for_by_name(opened: Opened) -> None:
     async with opened("good", memory_worker_model="tiny-and-cheap:v2") as book:
         await said(book, 1)
@@ -354,16 +258,3 @@ async def test_half_characters_and_nothings_in_an_answer_reach_no_store(opened: 
         for line in await book.lines():
             line.text.encode()
             assert "\0" not in line.text
-
-
-async def dies(*_: Any) -> Any:
-    raise asyncio.CancelledError
-
-
-async def dies_over(turn_id: int, claim: Any, pending: Any, thought: Any, workshop: Any) -> Any:
-    if thought.set_aside is None and any(turn.id == turn_id for turn in thought.turns):
-        raise asyncio.CancelledError
-    return await write(claim, pending, thought, workshop)
-
-
-from jobs.observe import _write as write  # noqa: E402 - before anybody replaces it
