@@ -1,0 +1,154 @@
+"""How good is the memory of real chats? A LoCoMo file through the whole pipeline, and its log in the scorer's shape.
+
+    python -m bench.locomo [FILE] [--out LOG.json] [--limit SAMPLES]
+
+The model is whichever AFTERTURN_MEMORY_WORKER_MODEL and AFTERTURN_MODEL_BASE_URL name; without them the built-in one.
+"""
+
+import argparse
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+import httpx
+from sqlmodel import col, select
+
+from bench.report import remark, shared, skip, tell
+from bench.scoring import Entry, score, write
+from bench.service import Service, run, service, settled
+from config.settings import BUILTIN
+from intake import files
+from intake.files import Conversation
+from intake.messages import Message
+from models.conversation import SEALED_ID
+from models.conversation import Conversation as StoredConversation
+from models.turn import SEALED_TURN, StoredTurn
+
+_AGENT = "locomo"
+_WITHIN = 3_600.0  # seconds for the workers, which may wait for a slow model
+_GOALS = "kept <= 21, s_session >= 80, s_bm10 >= 65, dates_right >= 88, dates_wrong <= 6, near_duplicates <= 0.5"
+_MEMORY = {"AFTERTURN_OBSERVATIONAL_MEMORY": "1", "AFTERTURN_OBSERVER_MAX_AGE": "1d"}
+
+
+async def observe(file: Path, limit: int | None) -> tuple[dict[str, list[Entry]], dict[str, float]]:
+    """The log of each sample, each a person of its own; and how long the workers took."""
+    async with service("api", "worker", "scheduler", **_MEMORY) as there:
+        headers = {"Authorization": f"Bearer {await there.mint()}"}
+        async with httpx.AsyncClient(base_url=there.url, headers=headers, trust_env=False, timeout=60) as http:
+            began, samples, turns = time.monotonic(), [], 0
+            for sample, chats in islice(groupby(files.conversations(file), _sample), limit):
+                samples.append(sample)
+                turns += await _post(http, sample, chats)
+            posted = time.monotonic() - began
+            for sample in samples:
+                await _ask(http, sample, "observations/flush")
+            took = await settled(there, _WITHIN)
+            log = {sample: await _log(there, http, sample) for sample in samples}
+    remark(f"{turns} turns posted in {posted:.1f} s; the workers took {took:.1f} s more")
+    return log, {"turns": turns, "seconds_posting": round(posted, 1), "seconds_more": round(took, 1)}
+
+
+async def _post(http: httpx.AsyncClient, sample: str, chats: Iterable[Conversation]) -> int:
+    accepted = 0
+    for chat in chats:
+        body = {"agent": _AGENT, "conversation_id": chat.id, "turns": [_told(message) for message in chat.messages]}
+        answer = await http.post("/v1/turns", json=body, headers={"X-Canonical-User": sample})
+        answer.raise_for_status()
+        accepted += answer.json()["accepted"]
+    return accepted
+
+
+def _told(message: Message) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": message.id, "role": message.role, "name": message.name, "content": message.text}
+    return told if message.said_at is None else told | {"at": message.said_at.isoformat()}
+
+
+async def _ask(http: httpx.AsyncClient, sample: str, path: str, **more: str) -> dict[str, Any]:
+    answer = await http.post(f"/v1/{path}", json={"agent": _AGENT, **more}, headers={"X-Canonical-User": sample})
+    answer.raise_for_status()
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+async def _log(there: Service, http: httpx.AsyncClient, sample: str) -> list[Entry]:
+    coverage = await _ask(http, sample, "coverage/read")
+    if coverage["turns"]["pending"]:
+        raise RuntimeError(f"{sample} has turns that are not observed: {coverage['why_not_yet']}")
+    lines = (await _ask(http, sample, "observations/read", format="json"))["observations"]
+    spoken = await _origins(there, [turn for line in lines for turn in line["evidence"]])
+    return [_entry(line, [spoken[turn] for turn in line["evidence"]]) for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a turn comes from: its number of session, and its id in the file."""
+
+    session: int
+    message: str
+
+
+def _entry(line: dict[str, Any], origins: Sequence[Origin]) -> Entry:
+    return {
+        "session": origins[-1].session,
+        "date": line["observed_at"][:10],
+        "text": line["text"],
+        "src": [origin.message for origin in origins],
+    }
+
+
+async def _origins(there: Service, turn_ids: Sequence[int]) -> dict[int, Origin]:
+    """Evidence as the file names it. The API names turns by number; what the chat called them is sealed with them."""
+    query = (
+        select(StoredTurn, StoredConversation)
+        .join(StoredConversation, col(StoredConversation.id) == col(StoredTurn.conversation_id))
+        .where(col(StoredTurn.id).in_(set(turn_ids)))
+    )
+    async with there.resources.database.begin_everywhere() as tx:
+        rows = (await tx.execute(query)).all()
+    found = {}
+    for turn, conversation in rows:
+        key = await there.resources.keys.key(turn.subject_id)
+        session = _session(key.open(conversation.sealed_id, SEALED_ID))
+        found[turn.id] = Origin(session, json.loads(key.open(turn.sealed, SEALED_TURN))["id"])
+    return found
+
+
+def _sample(chat: Conversation) -> str:
+    return chat.id.rpartition("/")[0]
+
+
+def _session(conversation_id: str) -> int:
+    number = re.search(r"session_(\d+)", conversation_id)
+    if number is None:
+        raise ValueError("the file is not LoCoMo's: a chat of it is no session")
+    return int(number[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench.locomo", description=__doc__)
+    parser.add_argument("file", type=Path, nargs="?", default=shared("data", "locomo", "locomo.json"))
+    parser.add_argument("--out", type=Path, help="where the log is written")
+    parser.add_argument("--limit", type=int, help="samples of the file, from the first; all of them without it")
+    parser.add_argument("--long", action="store_true", help="taken, as by every bench: all samples unless limited")
+    asked = parser.parse_args()
+    if asked.file is None:
+        skip("locomo", "no LoCoMo file was given, and none lies beside the checkout")
+        return
+
+    async def bench() -> None:
+        log, pace = await observe(asked.file, asked.limit)
+        write(asked.out, log)
+        model = os.environ.get("AFTERTURN_MEMORY_WORKER_MODEL", BUILTIN)
+        tell("locomo", _GOALS, model=model, samples=len(log), **score(asked.file, log), **pace)
+
+    run(bench)
+
+
+if __name__ == "__main__":
+    main()
