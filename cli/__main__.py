@@ -30,6 +30,8 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
         return _FAILED
+    except ImportError as error:
+        return _told(f"the package {error.name} is missing or broken: install everything by `make setup`", _FAILED)
     except (KeyboardInterrupt, typer.Abort):
         return _told("stopped", _FAILED)
     except Exception as error:  # noqa: BLE001 - an operator gets one line, never a traceback with what it may quote

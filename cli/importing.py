@@ -175,6 +175,8 @@ def _lines(report: Report) -> Iterator[str]:
     taken = f"{report.accepted} turns accepted, {report.duplicates} known already"
     refused = f", {report.refused.total()} refused" if report.refused else ""
     yield f"{report.file}: {report.conversations} conversations, {taken}{refused}"
+    if report.problem:
+        yield f"  not read to its end: it {report.problem}"
     if report.left_out:
         yield f"  {report.left_out} messages on branches that their chats did not go on with are left out"
     for why, often in report.refused.most_common(_WHYS):

@@ -35,6 +35,7 @@ class Deployment:
                 stderr=err,
                 text=True,
                 env=_bare(),
+                cwd=self.folder.parent,
                 start_new_session=True,  # Ctrl-C goes to the whole group of a terminal
             )
         assert self.process.stdout is not None
@@ -107,6 +108,8 @@ def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    for name in ("api", "config", "models", "scheduler"):  # a chat server's own, where its engineer types `up`
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('this is not Afterturn')\n")
     there = Deployment(tmp_path / "data")
     there.start()
     yield there
