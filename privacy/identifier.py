@@ -45,7 +45,7 @@ _SHAPES: dict[str, tuple[_Id, ...]] = {
     "A9999999A": (
         _NIE,
         _id("SG_FIN", lambda number: number[0] in "STFGM" and _singapore(number), "nric identity", anywhere=True),
-        _id("SG_FIN", lambda number: number[0] in "STFGM", "nric identity", alone=True),
+        _id("SG_FIN", lambda number: number[0] not in "XYZ", "nric identity", alone=True),
     ),
     "AA999999A": (_id("UK_NINO", check.nino, "nino", anywhere=True),),
     "AAAAA9999A": (

@@ -117,7 +117,7 @@ def _kind(reading: Reading, node: _Node, separators: str, start: int, end: int) 
         rules = rules + _spoken_of(reading, node, separators, start, end)
     if not rules:
         return None
-    free = _free(reading, start, end, spaced=bool(separators) and separators.isspace()) and not reading.elsewhere(start)
+    free = _free(reading, start, end, separators) and not reading.elsewhere(start)
     digits = reading.text[start:end].translate(_NO_SEPARATORS)
     for rule in rules:
         if free or (rule.glued and not _in_hash(reading.text, start, end)):
@@ -148,15 +148,17 @@ def _parted(shape: str, separators: str) -> bool:
     )
 
 
-def _free(reading: Reading, start: int, end: int, *, spaced: bool) -> bool:
-    """Whether the number is no part of something longer; a `spaced` one may be part of a row of groups."""
+def _free(reading: Reading, start: int, end: int, separators: str) -> bool:
+    """Whether the number is no part of something longer: of a word, of a version, or, parted by spaces, of a row."""
     text = reading.text
     before, after = text[start - 1 : start], text[end : end + 1]
-    if spaced and _ROW.search(text[max(0, start - 2) : start] + "|" + text[end : end + 2]):
+    if separators.isspace() and _ROW.search(text[max(0, start - 2) : start] + "|" + text[end : end + 2]):
         return bool(reading.families(start, end))
-    if after and (after.isalnum() or after == "_" or (after in "-./" and text[end + 1 : end + 2].isdigit())):
+    if after and (
+        after.isalnum() or (after == "_" and not separators) or (after in "-./" and text[end + 1 : end + 2].isdigit())
+    ):
         return False
-    if not before or not (before.isalnum() or before in "_-./"):
+    if not before or not (before.isalnum() or before in "_-./") or (before == "_" and separators):
         return True
     if before in "-./":
         return not text[start - 2 : start - 1].isalnum()

@@ -211,7 +211,7 @@ def _announced(reading: Reading, chain: Sequence[Group], *, strong: bool) -> Spa
     dialled = None
     for count in range(min(len(chain), _MOST_GROUPS), 0, -1):
         digits = _digits(reading.text, chain[:count])
-        if not FEWEST <= len(digits) <= MOST or len(set(digits)) == 1:
+        if not FEWEST <= len(digits) <= MOST or not digits.strip("0"):
             continue
         reading.budget.spend(_COST)
         if _INSTITUTION.fullmatch(digits):

@@ -70,4 +70,4 @@ class Reading:
     def elsewhere(self, start: int) -> bool:
         """Whether the nearest cue says that this is something that belongs to nobody ("order no. 1")."""
         before = self.cues.before(start)
-        return before is not None and before[0] in OTHER and fills(before[1])
+        return before is not None and before[0] in OTHER and "\n" not in before[1] and fills(before[1])

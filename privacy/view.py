@@ -17,7 +17,7 @@ _LONGEST_EXPANSION = 4  # one character that folds to more is no digit and no le
 _IDEOGRAPHIC_STOP = re.compile(r"(?<=[A-Za-z0-9])[。｡](?=[A-Za-z0-9])")  # a dot inside an address, else a full stop
 _ESCAPE = re.compile(
     r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
-    r"|\\+(?:u(?P<unicode>[0-9A-Fa-f]{4})|(?P<control>[nrtbf]))"
+    r"|(?<!\\)\\++(?:u(?P<unicode>[0-9A-Fa-f]{4})|(?P<control>[nrtbf]))"
     r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
 )
 _ESCAPE_MARKS = re.compile(r"[%\\&]")

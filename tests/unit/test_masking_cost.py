@@ -1,0 +1,81 @@
+"""Texts made to cost: each ends soon, and what stands at its end is masked all the same."""
+
+import time
+
+import pytest
+
+from privacy.masking import mask
+
+BYTES = 64 * 1_024
+GENEROUS = 3  # seconds of processor time; quadratic work on 64 KB takes minutes
+FLOODS = {
+    "dots": "a.",
+    "digits": "7",
+    "spaced digits": "1 ",
+    "groups": "123 45 678 9 ",
+    "at signs": "a@",
+    "dotted addresses": "a@b.c@",
+    "zero width": "\u200b",
+    "swelling letters": "\ufdfa",
+    "open brackets": '{"a":[',
+    "escaped quotes": '\\"',
+    "backslashes": "\\",
+    "quotes": '"',
+    "plus": "+1",
+    "plus numbers": "+1234567 ",
+    "percent": "%40",
+    "entities": "&#64;",
+    "colons": "ab:",
+    "hex": "a",
+    "hyphens": "a-",
+    "name cues": "my name is ",
+    "titles": "Mr. A ",
+    "address cues": "address 1 ",
+    "password cues": "password: x1x ",
+    "com": "mail com ",
+    "ibans": "GB82WEST",
+    "iban heads": "GB12",
+    "phones": "+442079460958 ",
+    "bracketed phones": "(415) 555-0132 ",
+    "cards": "4539 3103 4131 6474 ",
+    "long number": "4539310341316474",
+    "codes": "A1234567Z ",
+    "e-mails": "a@b.co ",
+    "placeholders": "<PERSON>",
+    "openings": "<",
+    "keys": "-----BEGIN PRIVATE KEY-----",
+    "tokens": "eyJhbGciOiJI.eyJ",
+    "urls": "http://a.b/?phone=",
+    "accents": "e\u0301",
+    "foreign digits": "٣",
+    "ideographs": "电话",
+}
+
+
+@pytest.mark.parametrize("name", sorted(FLOODS))
+def test_a_text_made_to_cost_is_masked_to_its_end(name: str) -> None:
+    flood = FLOODS[name]
+    text = flood * (BYTES // len(flood.encode())) + " ana.lima@example.com, card 4539310341316474"
+    begun = time.process_time()
+    masked = mask(text, known=["Mia Li", "mia_li_3668"])
+    assert time.process_time() - begun < GENEROUS
+    assert "ana.lima" not in masked.text
+    assert "card 4539310341316474" not in masked.text
+    assert mask(masked.text).text == masked.text
+
+
+def test_a_long_row_of_numbers_in_json_stays_json() -> None:
+    assert mask('{"n": ' + "4539310341316474" * 4_000 + "}").text.startswith('{"n": ')
+
+
+def test_the_same_text_always_ends_the_same_way() -> None:
+    text = FLOODS["groups"] * 3_000
+    assert len({mask(text).text for _ in range(3)}) == 1
+
+
+def test_a_long_dense_text_is_masked_value_by_value() -> None:
+    line = (
+        "Please write to ana.lima@example.com when the parcel is there, or ring +44 20 7946 0958 after nine o'clock.\n"
+    )
+    masked = mask(line * 300)
+    assert masked.text.count("<EMAIL_ADDRESS>") == masked.text.count("<PHONE_NUMBER>") == 300
