@@ -13,8 +13,16 @@ from memory.observation import MAX_TEXT, Dropped, Interval, Kind, Line, Priority
 from memory.stems import plain, stem
 from memory.wordlist import listed
 
-_BARS = (0.17, 0.24, 0.34, 0.46)  # what a piece must newly say for its length; raised until the log fits
-_FOR_AGE = (0.7, 1.3)  # shares of that for the newest day and for the oldest
+_BARS = (
+    0.165,
+    0.2,
+    0.24,
+    0.29,
+    0.34,
+    0.4,
+    0.46,
+)  # what a piece must newly say for its length; raised until the log fits
+_FOR_AGE = (0.9, 1.1)  # shares of that for the newest day and for the oldest
 _FOR_PRIORITY = {Priority.HIGH: 0.5, Priority.MEDIUM: 1.0, Priority.LOW: 1.5}
 _RANK = {Priority.LOW: 0, Priority.MEDIUM: 1, Priority.HIGH: 2}
 _BINDING = frozenset({Kind.DECISION, Kind.CORRECTION})
@@ -107,15 +115,15 @@ class _Day:
 
     def keep(self, apart: Pieces) -> Rewritten | Dropped:
         line = apart.line
-        if self.texts.says(line.text) or (line.refers_to and self.dated[line.refers_to].says(line.text)):
+        of_the_same_time = self.dated[line.refers_to] if line.refers_to else self.texts
+        if of_the_same_time.says(line.text):
             return Dropped(line.id, _DUPLICATE)
         kept = [piece for piece in apart.pieces if self._is_news(piece, line)]
         if not kept:
             known = all(piece.about <= self.words for piece in apart.pieces)
             return Dropped(line.id, _DUPLICATE if known else _CONDENSED)
-        self.texts.add(line.text)
+        of_the_same_time.add(line.text)
         if line.refers_to:
-            self.dated[line.refers_to].add(line.text)
             self.days.add(line.refers_to)
         return _rewritten(apart, kept)
 

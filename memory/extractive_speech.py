@@ -28,6 +28,7 @@ _ORDERS = re.compile(
 _MARK = re.compile(r"[^\w\s]")
 _HAN, _KANA = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
 _LATIN_WORD = re.compile(r"[a-zà-öø-ÿ']+")
+_BRIEF = 16  # characters of a sentence that may be half marks: "$59.90"
 _LONGEST_NAME = 60  # characters
 _SAMPLE = 2_000  # characters that show a turn's language
 _ENGLISH = "the and is to i i'm my it you of in was have for that with we are on at this me be so just not but had our no yes hi hello"
@@ -118,7 +119,7 @@ def spoken(text: str) -> tuple[list[str], list[str]]:
 
 def _is_prose(sentence: str) -> bool:
     marks = len(_MARK.findall(sentence))
-    return marks * 4 <= len(sentence) or (len(sentence) < 40 and marks * 2 < len(sentence))
+    return marks * (4 if len(sentence) >= _BRIEF else 2) <= len(sentence)
 
 
 def language_of(text: str) -> str:

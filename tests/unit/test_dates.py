@@ -1,5 +1,6 @@
 """Absolute and relative dates, seen from Wednesday 24 May 2023."""
 
+import itertools
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -221,7 +222,7 @@ def test_several_dates_come_in_order_and_never_overlap() -> None:
         date(2023, 5, 23),
         date(2024, 6, 1),
     ]
-    assert all(before.end <= after.start for before, after in zip(found, found[1:], strict=False))
+    assert all(before.end <= after.start for before, after in itertools.pairwise(found))
 
 
 def test_the_day_is_that_of_the_speakers_own_offset() -> None:
