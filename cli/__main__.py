@@ -23,20 +23,25 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command and answers its exit code."""
     try:
         code = typer.main.get_command(app).main(list(arguments), prog_name="afterturn", standalone_mode=False)
-    except typer.TyperException as error:
-        return _misused(error)
-    except Ended as error:
-        return _told(str(error), error.exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
-        return _FAILED
-    except ImportError as error:
-        return _told(f"the package {error.name} is missing or broken: install everything by `make setup`", _FAILED)
     except (KeyboardInterrupt, typer.Abort):
         return _told("stopped", _FAILED)
     except Exception as error:  # noqa: BLE001 - an operator gets one line, never a traceback with what it may quote
-        return _unforeseen(error)
+        return _ended(error)
     return code if isinstance(code, int) else _DONE
+
+
+def _ended(error: Exception) -> int:
+    match error:
+        case typer.TyperException():
+            return _misused(error)
+        case Ended():
+            return _told(str(error), error.exit_code)
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
+            return _FAILED
+        case ImportError():
+            return _told(f"the package {error.name} is missing or broken: install everything by `make setup`", _FAILED)
+    return _unforeseen(error)
 
 
 def _misused(error: typer.TyperException) -> int:

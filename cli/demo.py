@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources as packaged
@@ -16,13 +16,15 @@ from typing import Any
 
 import httpx
 
-from cli import keys
-from cli.demo_story import Remembered, Story, told
+from cli import demo_story, keys
+from cli.demo_story import Remembered
 from cli.failure import Failed
 from cli.output import answer, remark
 from cli.running import Running, running
 from config.settings import BUILTIN
 from jobs.resources import opened
+
+Say = Callable[[Iterable[str]], None]
 
 _WITHIN = 30.0  # seconds for the workers
 _PAUSE = 0.05  # seconds between looks at the coverage
@@ -33,13 +35,13 @@ _ENVIRONMENT = {
     "AFTERTURN_OBSERVATIONAL_MEMORY": "1",
     "AFTERTURN_MEMORY_WORKER_MODEL": BUILTIN,
     "AFTERTURN_OBSERVER_THRESHOLD": "150",
-    "AFTERTURN_REFLECTOR_THRESHOLD": "250",
+    "AFTERTURN_REFLECTOR_THRESHOLD": "230",
     "AFTERTURN_SWEEP_EVERY": "1s",
 }
 
 
 def run(*, as_json: bool) -> None:
-    """Shows it all and leaves nothing behind."""
+    """Shows it all, step by step as it happens, and leaves nothing behind."""
     os.environ.update(_ENVIRONMENT)
     with _temporary() as folder:
         try:
@@ -52,32 +54,47 @@ async def _run(folder: Path, *, as_json: bool) -> None:
     me = asyncio.current_task()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, lambda: me and me.cancel())
-    began = time.monotonic()
-    log = folder / "log"
+    say: Say = (lambda _: None) if as_json else (lambda lines: answer(None, lines, as_json=False))
+    say(demo_story.beginning())
+    began, log = time.monotonic(), folder / "log"
     try:
         with log.open("wb") as written:
             async with running(folder, 0, written) as there:
-                story = await _story(there, time.monotonic() - began)
+                say(demo_story.started(there.servers.url, time.monotonic() - began))
+                document = await _show(there, say)
     except Failed:
         _show_troubles(log)
         raise
-    answer(story.document(), told(story), as_json=as_json)
+    if as_json:
+        answer(document, (), as_json=True)
 
 
-async def _story(there: Running, seconds: float) -> Story:
-    days = _sample()
+async def _show(there: Running, say: Say) -> dict[str, Any]:
+    *days, last = _sample()
     async with opened(there.settings) as stores:
         minted = await keys.mint(stores, keys.Wanted("default", "demo", "turns:write,memory:read"))
     headers = {"Authorization": f"Bearer {minted.secret}"}
     async with httpx.AsyncClient(base_url=there.servers.url, headers=headers, trust_env=False) as client:
-        chat = Chat(client, days[0]["agent"], there.settings.memory.reflector_threshold)
-        for day in days[:-1]:
+        chat = Chat(client, last["agent"], there.settings.memory.reflector_threshold)
+        for day in days:
             await chat.post("/v1/turns", day)
+        say(demo_story.posted(days))
         before = await chat.remembered()
-        await chat.post("/v1/turns", days[-1])
+        say(demo_story.observed(before))
+        await chat.post("/v1/turns", last)
         after = await chat.remembered()
-        prompt = await chat.post("/v1/context", _next_prompt(days[-1]))
-    return Story(there.servers.url, seconds, days, before, after, prompt["parts"])
+        say(demo_story.reflected(last, before, after))
+        parts = (await chat.post("/v1/context", _next_prompt(last)))["parts"]
+        say(demo_story.prompt(parts))
+        say(demo_story.farewell())
+    return {
+        "url": there.servers.url,
+        "turns": after.coverage["turns"],
+        "generation": after.generation,
+        "tokens": after.tokens,
+        "observations": after.lines,
+        "context": parts,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,55 +21,24 @@ class Remembered:
     largest: int
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
-    """What happened. `days` are the requests as they were posted, `parts` those of the next prompt."""
-
-    url: str
-    seconds: float
-    days: Sequence[Mapping[str, Any]]
-    before: Remembered
-    after: Remembered
-    parts: Sequence[Mapping[str, Any]]
-
-    def document(self) -> dict[str, Any]:
-        """All of it for a program."""
-        return {
-            "url": self.url,
-            "turns": self.after.coverage["turns"],
-            "generation": self.after.generation,
-            "tokens": self.after.tokens,
-            "observations": list(self.after.lines),
-            "context": list(self.parts),
-        }
-
-
-def told(story: Story) -> Iterator[str]:
-    """All of it for a person."""
-    yield from _opening(story)
-    yield from _conversation(story)
-    yield from _observations(story)
-    yield from _reflection(story)
-    yield from _prompt(story)
-    yield from _farewell()
-
-
-def _opening(story: Story) -> Iterator[str]:
+def beginning() -> Iterator[str]:
     yield from _heading("1. A deployment of its own")
     yield from _says(
-        f"Two PostgreSQL servers (one for the data, one for the keys), Valkey, the API at {story.url}, a worker and a"
-        f" scheduler were up after {story.seconds:.1f} seconds, in a folder that is gone again by now."
+        "Two PostgreSQL servers (one for the data, one for the keys), Valkey, api, worker, scheduler: starting …"
     )
 
 
-def _conversation(story: Story) -> Iterator[str]:
-    posted = story.days[:-1]
-    turns = [turn for day in posted for turn in day["turns"]]
+def started(url: str, seconds: float) -> Iterator[str]:
+    yield from _says(f"Ready after {seconds:.0f} seconds, in a temporary folder. The API answers at {url}")
+
+
+def posted(days: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    turns = [turn for day in days for turn in day["turns"]]
     yield from _heading("2. A person talks to an agent")
     yield from _says(
-        f"Marta talks to the agent `{posted[0]['agent']}` on {len(posted)} days. The chat server posts each day's turns to"
-        f" POST /v1/turns, {len(turns)} in all, and goes on with its life. One of them, as she wrote it and as it was"
-        " stored, masked before it met a disk and sealed under her own key:"
+        f"Marta talks to the agent `{days[0]['agent']}` on {len(days)} days. The chat server posts each day's turns to"
+        f" POST /v1/turns, {len(turns)} in all, and goes on with its life. One of them, as she wrote it and as it is"
+        " stored: masked before it meets a disk, then sealed under a key of her own."
     )
     yield ""
     said = next(text for turn in turns if mask(text := turn["content"]).spans)
@@ -77,52 +46,56 @@ def _conversation(story: Story) -> Iterator[str]:
     yield f"   stored  {mask(said).text}"
 
 
-def _observations(story: Story) -> Iterator[str]:
-    before = story.before
-    yield from _heading("3. What the worker made of it")
-    turns = before.coverage["turns"]
+def observed(log: Remembered) -> Iterator[str]:
+    yield from _heading("3. After the turn, a worker observes")
+    turns = log.coverage["turns"]
     yield from _says(
-        f"Every turn is accounted for: {turns['observed']} observed, {turns['pending']} pending,"
-        f" {turns['skipped']} skipped. The log after these days, one dated line per fact, by the built-in model that works"
-        " offline:"
+        f"Every turn is accounted for: {turns['observed']} observed, {turns['pending']} pending, {turns['skipped']} skipped."
+        " Her log, one dated line per fact, by the built-in model, which works offline:"
     )
     yield ""
-    yield from map(_line, before.lines)
+    yield from map(_line, log.lines)
 
 
-def _reflection(story: Story) -> Iterator[str]:
-    after = story.after
+def reflected(day: Mapping[str, Any], before: Remembered, after: Remembered) -> Iterator[str]:
     yield from _heading("4. Another day, with a correction")
-    correction = story.days[-1]["turns"][0]["content"]
-    yield f"   said    {correction}"
+    yield f"   said    {day['turns'][0]['content']}"
     yield ""
-    size = f" The log had grown to {after.largest} lines" if after.largest else " The log had outgrown its threshold"
-    yield from _says(
-        f"Ten more turns came in.{size}, so the reflector rewrote it: what says the same was merged, what was corrected"
-        f" is replaced, the old is condensed harder than the new. This is generation {after.generation}, with"
-        f" {len(after.lines)} lines in {after.tokens} tokens; the generations before are kept and can be restored:"
-        if after.generation > 1
-        else "Ten more turns came in:"
-    )
+    turns = len(day["turns"])
+    if after.generation == before.generation:
+        yield from _says(f"{turns} more turns came in.")
+    else:
+        grown = f"to {after.largest} lines" if after.largest else "past its threshold"
+        yield from _says(
+            f"{turns} more turns came in. The log had grown {grown}, so the reflector rewrote it: what was corrected is"
+            " replaced, what says the same is merged, the old is condensed harder than the new. It is generation"
+            f" {after.generation} now, {len(after.lines)} lines in {after.tokens} tokens; the one before is kept and can be"
+            " restored. What changed:"
+        )
     yield ""
-    yield from map(_line, after.lines)
+    old, new = {line["text"] for line in before.lines}, {line["text"] for line in after.lines}
+    yield from (f" - {_line(line).lstrip()}" for line in before.lines if line["text"] not in new)
+    yield from (f" + {_line(line).lstrip()}" for line in after.lines if line["text"] not in old)
 
 
-def _prompt(story: Story) -> Iterator[str]:
+def prompt(parts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from _heading("5. Before the next prompt")
-    yield from _says("One call, POST /v1/context, answers with what belongs into it, within a budget of tokens:")
+    tokens = sum(part["tokens"] for part in parts)
+    yield from _says(f"One call, POST /v1/context, answers with what belongs into it: {tokens} tokens here.")
     yield ""
-    for part in story.parts:
+    for part in parts:
         yield from (f"   {line}" for line in str(part["text"]).splitlines())
 
 
-def _farewell() -> Iterator[str]:
+def farewell() -> Iterator[str]:
     yield from _heading("Where to go next")
-    yield "   AFTERTURN_OBSERVATIONAL_MEMORY=1 afterturn up           the same, to keep"
-    yield "   afterturn keys create --name chat --scopes turns:write,memory:read"
-    yield "   afterturn import chats.jsonl --agent support --as canonical_user:ana"
-    yield "   afterturn status                                        what waits, what runs, what went wrong"
-    yield "   README.md, docs/                                        the API, the settings, operations"
+    yield "   AFTERTURN_OBSERVATIONAL_MEMORY=1 afterturn up                        the same, to keep"
+    yield "   afterturn keys create --name chat --scopes turns:write,memory:read   a key for a chat server"
+    yield "   afterturn import FILE --agent support --as owner:ana                 chats that you have already"
+    yield "   afterturn status                                                     what waits, what runs"
+    yield "   README.md, docs/                                                     the API, the settings, operations"
+    yield ""
+    yield "Stopping, and removing the temporary folder …"
 
 
 def _heading(title: str) -> Iterator[str]:
@@ -136,10 +109,10 @@ def _says(text: str) -> Iterator[str]:
 
 
 def _line(line: Mapping[str, Any]) -> str:
-    about = line.get("refers_to")
-    days = "" if not about else f"  [{about['start']}]" if about["start"] == about["end"] else _interval(about)
-    return f"   {line['observed_at'][:10]}  {line['kind']:<10}  {line['text']}{days}"
+    return f"   {line['observed_at'][:10]}  {line['kind']:<10}  {line['text']}{_days(line.get('refers_to'))}"
 
 
-def _interval(days: Mapping[str, str]) -> str:
-    return f"  [{days['start']} to {days['end']}]"
+def _days(days: Mapping[str, str] | None) -> str:
+    if days is None:
+        return ""
+    return f"  [{days['start']}]" if days["start"] == days["end"] else f"  [{days['start']} to {days['end']}]"
