@@ -13,12 +13,11 @@ _LONGEST_COUNTRY_CODE = 3
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A region's numbering: what a call from inside puts first, lines of people, lines of anybody, how long they are."""
+    """A region's numbering: what a call from inside puts first, lines of people, lines of anybody."""
 
     prefix: re.Pattern[str] | None
     personal: re.Pattern[str]
     every: re.Pattern[str]
-    lengths: tuple[int, ...]
 
     def nationals(self, digits: str) -> Sequence[str]:
         """The national numbers that `digits` may be: as they are, or behind the national prefix."""
@@ -36,17 +35,13 @@ def is_personal(digits: str, regions: Iterable[str]) -> bool:
 
 
 def has_country(digits: str, *, possible: bool) -> bool:
-    """Whether `digits` begin with a country's code and go on as a number there; `possible`: as long as one is enough."""
+    """Whether `digits` begin with a country's code and go on as a number there; `possible`: the code is enough."""
     for length in range(1, _LONGEST_COUNTRY_CODE + 1):
         regions = COUNTRY_CODE_TO_REGION_CODE.get(int(digits[:length]))
         if regions and digits[0] != "0":
             nationals = (digits[length:], digits[length:].removeprefix("0"))
             plans = [plan for plan in map(_plan, regions) if plan]
-            return any(
-                plan.every.fullmatch(national) or (possible and len(national) in plan.lengths)
-                for plan in plans
-                for national in nationals
-            )
+            return any(possible or plan.every.fullmatch(national) for plan in plans for national in nationals)
     return False
 
 
@@ -60,7 +55,6 @@ def _plan(region: str) -> _Plan | None:
         re.compile(prefix) if prefix else None,
         _lines(data.fixed_line, data.mobile, data.personal_number, data.voip, data.pager),
         _lines(data.general_desc),
-        tuple(data.general_desc.possible_length),
     )
 
 

@@ -162,14 +162,15 @@ def _other_numbers(text: str, start: int, end: int) -> bool:
 
 
 def _international(reading: Reading, chain: Sequence[Group], start: int, *, sure: bool) -> Span | None:
-    """The longest run of the groups that is a number with its country; a shorter one where the next number follows."""
-    for count in range(min(len(chain), _MOST_GROUPS), 0, -1):
-        digits = _digits(reading.text, chain[:count])
-        if not FEWEST < len(digits) <= MOST:
-            continue
-        reading.budget.spend(_COST)
-        if has_country(digits, possible=count > 1 or sure):
-            return Span(start, chain[count - 1][1], KIND)
+    """The longest run of the groups that is a number with its country; else, of several groups, the longest that may be."""
+    for possible in (False, True):
+        for count in range(min(len(chain), _MOST_GROUPS), 0, -1):
+            digits = _digits(reading.text, chain[:count])
+            if not FEWEST < len(digits) <= MOST:
+                continue
+            reading.budget.spend(_COST)
+            if has_country(digits, possible=possible and (count > 1 or sure)):
+                return Span(start, chain[count - 1][1], KIND)
     return None
 
 
