@@ -107,7 +107,10 @@ class Known:
 
 def _first(entries: tuple[_Entry, ...], text: str, flat: str, token: re.Match[str]) -> Span | None:
     """The longest of these that stands at `token`."""
+    capital = text[token.start()].isupper()
     for entry in entries:
+        if entry.careful and not capital:
+            continue
         end = _end(flat, token.end(), entry.tokens)
         if end is not None and (not entry.careful or _written_as_name(text, token.start(), end)):
             return Span(token.start(), end, entry.kind)
@@ -173,7 +176,7 @@ def _end(flat: str, at: int, tokens: tuple[str, ...]) -> int | None:
 def _written_as_name(text: str, start: int, end: int) -> bool:
     """A capital and then small letters, and no capital that its place in the sentence asks for."""
     word = text[start:end]
-    if not word[0].isupper() or word[1:] != word[1:].lower():
+    if word[1:] != word[1:].lower():
         return False
     if plain(word) not in _ALSO_WORDS:
         return True

@@ -113,7 +113,7 @@ def _longest(reading: Reading, index: int) -> Span | None:
 def _kind(reading: Reading, node: _Node, separators: str, start: int, end: int) -> str | None:
     """What stands there by the rules that end at `node`; the cheap questions come first."""
     rules = node.surely(separators)
-    if node.lone or node.told:
+    if reading.telling and (node.lone or node.told):
         rules = rules + _spoken_of(reading, node, separators, start, end)
     if not rules:
         return None

@@ -109,6 +109,8 @@ def _count(reading: Reading, index: int) -> int:
 
 def _clusters(text: str, chain: Sequence[Group]) -> Iterator[Sequence[Group]]:
     """The chain, cut where one number ends and the next begins: before a bracket, or where spaces part dashed ones."""
+    if len(chain) == 1:
+        return
     gaps = [text[end:start] for (_, end), (start, _) in pairwise(chain)]
     dashed = any("-" in gap or "." in gap for gap in gaps)
     first = 0

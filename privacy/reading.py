@@ -45,6 +45,11 @@ class Reading:
         self.budget.spend(len(found.starts) + len(found.phrases) * _PHRASE_COST)
         return found
 
+    @cached_property
+    def telling(self) -> bool:
+        """Whether anything can be said of a number besides what it is: a cue, or silence around it."""
+        return bool(self.cues.starts) or len(self.groups) <= _MOST_GROUPS_ALONE
+
     def alone(self, start: int, end: int) -> bool:
         """Whether the text is nothing but this value: an answer, or a field of a record."""
         if len(self.groups) > _MOST_GROUPS_ALONE:
