@@ -98,8 +98,9 @@ class _Listener:
 def _draft(line: Joined, tail: Sequence[Line]) -> Draft:
     """The line with the kind and priority of what matters most in it."""
     text = f"{line.label}: {line.text}"[:MAX_TEXT]
-    kinds = [kind_of(source, line.days, line.observed_at.date()) for source in line.sources]
-    ranked = [(priority_of(source, kind, line.days), kind) for source, kind in zip(line.sources, kinds, strict=True)]
+    sentences = list(dict.fromkeys(line.sources))
+    kinds = [kind_of(sentence, line.days, line.observed_at.date()) for sentence in sentences]
+    ranked = [(priority_of(one, kind, line.days), kind) for one, kind in zip(sentences, kinds, strict=True)]
     priority, kind = min(ranked, key=lambda one: _RANK[one[0]])
-    replaced = corrected(line.sources[0], text, tail) if Kind.CORRECTION in kinds and len(line.sources) == 1 else None
+    replaced = corrected(sentences[0], text, tail) if Kind.CORRECTION in kinds and len(sentences) == 1 else None
     return Draft(text, kind, priority, line.observed_at, tuple(line.evidence), line.days, replaced)

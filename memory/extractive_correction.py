@@ -33,7 +33,7 @@ _OLD = re.compile(
     re.IGNORECASE,
 )
 _CORRECTS = re.compile(
-    r"^\W{0,3}(?:actually|correction|sorry|no)\b|\bi (?:meant|was wrong)\b|\b(?:na verdade|na realidade|corrigindo|en realidad|mejor dicho"
+    r"^\W{0,3}(?:actually|(?:a )?correction|sorry|no)\b|\bi (?:meant|was wrong)\b|\b(?:na verdade|na realidade|corrigindo|en realidad|mejor dicho"
     r"|me equivoqué)\b|其实|其實|更正",
     re.IGNORECASE,
 )

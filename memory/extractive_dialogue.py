@@ -48,9 +48,10 @@ def _request(sentence: str, turn: Turn, ear: Ear) -> Statement | None:
     words = [word for word in tokens(asking["what"], turn.said_at, ear.common) if word.low not in OWN]
     if len(telling(words)) < 2:
         return None
-    note = wording(words, Subject.NAMED, ear.called, None)
+    note = " ".join(wording(words, Subject.NAMED, ear.called, None)).replace(" ,", ",")
     days = next((word.days for word in words if word.days), None)
-    return Statement("asks to " + " ".join(note).replace(" ,", ","), sentence, days)
+    wish = note.replace("remind", "be reminded", 1) if note.startswith("remind ") else note
+    return Statement(f"asks to {wish}", sentence, days)
 
 
 def _confirmation(sentence: str, asked: str | None, turn: Turn, ear: Ear) -> Statement | None:

@@ -9,6 +9,7 @@ from memory.extractive_ear import Ear, Speech
 from memory.extractive_statement import Statement
 from memory.extractive_token import Token, tokens
 from memory.extractive_wording import wording
+from memory.extractive_words import OWN, Part
 from memory.sentences import is_question
 from memory.stems import stem
 from memory.turn import Turn
@@ -28,6 +29,15 @@ _FILLER = re.compile(
 )
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|us|me)\b", re.IGNORECASE)
 _ADVICE = frozenset({"should", "could", "try", "might"})
+# What is only about the chat itself, or only says when.
+_OF_THE_CHAT = frozenset(
+    listed(
+        "chat chats chatting chatted talk back suggestion suggestions suggest advice advise recommendation tip tips question questions answer"
+    )
+    + listed(
+        "answers info information reply message idea agree spoke topic topics conversation practical useful helpful confused enjoyable"
+    )
+)
 _CAPTION_LEAD = re.compile(
     r"(?:an? |the )?(?:close ?up )?(?:of )?(?:an? )?(?:black and white )?(?:photo(?:graph(?:y)?)?|picture|image|screenshot)(?: of)? ?",
     re.IGNORECASE,
@@ -62,11 +72,15 @@ def statements(speech: Speech, ear: Ear) -> Iterator[Statement]:
 def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> list[str]:
     """The words of the clause's note; none when it is not worth one. `first`: it answers the open question."""
     subject, tells = subject_of(clause), telling(clause)
-    if subject is Subject.HEARER and not any(word.low in _ADVICE for word in clause):
+    if subject is Subject.HEARER and not any(
+        word.low in _ADVICE or (speech.to_agent and word.low in OWN) for word in clause
+    ):
         return []
     # One word says something as an answer, or of oneself to an agent: "I'm vegan".
     brief = first or (speech.to_agent and subject is Subject.SPEAKER)
     if not tells or (len(tells) < 2 and not brief and not any(map(_stands_out, tells))):
+        return []
+    if not first and _is_of_the_chat(clause, tells):
         return []
     words = wording(clause, subject, ear.called, speech.hearer)
     if len(words) < 2 and not (brief and len(clause) < _SHORT):
@@ -74,6 +88,13 @@ def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> 
     new = tells if speech.to_agent else ear.new_in(tells)
     value = worth(clause, subject, len(words), new=len(new), answers=speech.asked is not None)
     return words if value >= _ENOUGH else []
+
+
+def _is_of_the_chat(clause: Sequence[Token], tells: Sequence[Token]) -> bool:
+    """Only about the talk, or only a time; but "Saturday, not Friday" corrects one."""
+    return all(word.days or word.low in _OF_THE_CHAT for word in tells) and not any(
+        word.part is Part.NOT for word in clause
+    )
 
 
 def _stands_out(word: Token) -> bool:
@@ -84,7 +105,8 @@ def _statement(words: Sequence[str], clause: Sequence[Token], sentence: str, con
     about = {"he": ear.man, "she": ear.woman}.get(words[0])
     ear.note(telling(clause))
     days = next((word.days for word in clause if word.days), None)
-    return Statement(context + " ".join(words).replace(" ,", ","), sentence, days, about)
+    continues = subject_of(clause) in {Subject.THING, Subject.OTHERS}
+    return Statement(context + " ".join(words).replace(" ,", ","), sentence, days, about, continues)
 
 
 def _context(question: str | None, turn: Turn, clause: Sequence[Token], ear: Ear) -> str:

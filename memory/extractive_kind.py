@@ -41,7 +41,7 @@ _CUES = (
     (
         Kind.PREFERENCE,
         (
-            r"\b(?:love|loves|like|likes|prefer|prefers|favou?rite|hate|hates|enjoy|enjoys|can't stand|dislike|fan of|keen on|into|passionate"
+            r"\b(?:love|loves|like|likes|prefer|prefers|favou?rite|hate|hates|enjoy|enjoys|can't stand|dislike|fan of|keen on|i'm (?:really )?into|passionate"
             r"|adoro|gosto|prefiro|odeio|favorit[oa]|me gusta|me encanta|prefiero|odio)\b|喜欢|喜歡|最爱|最愛|讨厌|討厭|偏好|爱吃|愛吃"
         ),
     ),
@@ -77,7 +77,7 @@ def kind_of(sentence: str, days: Interval | None, said_on: date) -> Kind:
             return Kind.PLAN if kind is Kind.EVENT and days and days.start > said_on else kind
     if days is None:
         return Kind.ATTRIBUTE
-    return Kind.PLAN if days.start > said_on else Kind.EVENT
+    return Kind.PLAN if days.end > said_on else Kind.EVENT
 
 
 def priority_of(sentence: str, kind: Kind, days: Interval | None) -> Priority:

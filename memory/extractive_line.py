@@ -53,7 +53,8 @@ def joined(said: Iterable[tuple[Turn, str, Statement]], *, over_turns: bool) -> 
     open_lines: dict[str, Joined] = {}
     for place, (turn, label, statement) in enumerate(said):
         line = open_lines.get(label)
-        if line is None or not over_turns or not line.takes(statement, turn):
+        goes_on = over_turns or (statement.continues and line is not None and turn.id == line.evidence[-1])
+        if line is None or not goes_on or not line.takes(statement, turn):
             if line is not None:
                 yield line
             line = open_lines[label] = Joined(label, turn.said_at, place)

@@ -12,12 +12,11 @@ from memory.observation import Interval
 
 _LONGEST_WORD = 60  # longer is no word: encoded data, a key, keys leaned upon
 _PIECE = re.compile(r"https?://\S{1,200}|\d{1,2}:\d\d(?:\s?[ap]m\b)?|[^\s,;:!?()…\"“”–—\[\]{}|]+|[,;:()…–—\"“”\[\]{}|]")
-_DASHES = {"-", "--", "---"}
 _EDGES = ".'*_~`^=\\"
 # What only fills: gone before a sentence is read.
 _PADDING = re.compile(
     r"\b(?:you know|i mean|i guess|i think|i bet|i gotta say|i have to say|i must say|to be honest|of course|for sure|by the way|in fact"
-    r"|as well|at all|at least|(?:i |we )?can't wait (?:to|for)|as for me|speaking of which|it turns out|turns out|no doubt|no wonder"
+    r"|(?:and )?ha(?:d|ve|ving) (?:an? )?(?:\w{1,12} )?(?:time|blast)\b(?! to)|as well|at all|at least(?!\s(?:\d|two|three|four|five|six|seven|eight|nine|ten))|(?:i |we )?can't wait (?:to|for)|as for me|speaking of which|it turns out|turns out|no doubt|no wonder"
     r"|kind of|sort of|a (?:bit|lot)(?: of)?|lots of|right now|these days|out there|so much|such an?|i just|not only|just in case)\b",
     re.IGNORECASE,
 )
@@ -75,7 +74,7 @@ def _times(sentence: str, said_at: datetime) -> list[tuple[int, int, Token]]:
 
 def _read(piece: str, before: list[Token], common: frozenset[str]) -> Iterator[Token]:
     bare = piece.strip(_EDGES)
-    if piece in _DASHES or not any(map(str.isalnum, bare)):
+    if not bare[:1].isalnum() and not any(map(str.isalnum, bare)):
         if piece == "&":
             yield Token("and", "and", Part.LINK)
         elif piece not in {'"', "“", "”"} and bare:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from memory.extractive_clause import Subject
 from memory.extractive_token import Token
-from memory.extractive_words import MODALS, PARTS, PAST, SECOND, THIRD, Part
+from memory.extractive_words import COUNTED, MODALS, PARTS, PAST, SECOND, THIRD, Part
 from memory.wordlist import listed
 
 _CARRY = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.LIGHT, Part.NOT, Part.LINK})
@@ -16,6 +16,8 @@ _BEFORE_A_DATE = frozenset({"in", "on", "at", "for"})
 _AFTER_TO = frozenset({"be", "have", "do"})
 _COPULAS = frozenset({"is", "are", "was", "were"})
 _OTHERS = frozenset({"he", "she", "they"})
+_RATES = frozenset({"minute", "hour", "day", "night", "week", "month", "year"})
+_BOUNDS = frozenset({"most", "least", "more", "less"})
 _OBJECTS = frozenset({"me", "us", "them", "him", "her"})
 _NEVER_LAST = frozenset(
     {",", "is", "are", "was", "were", "be", "have", "has", "had", "will", "not", "never", "can't", "doesn't"}
@@ -128,7 +130,9 @@ class _Scribe:
             return None
         if word.low == "like" and following and self._follows_bare_i(place):
             return "like" if self.note else "likes"
-        if not self.note or self.note[-1] == "," or following is None or following.part is Part.LINK:
+        if not self.note or following is None or following.part is Part.LINK:
+            return None
+        if self.note[-1] == "," and word.low in _NEVER_FIRST:
             return None
         return None if following.days and word.low in _BEFORE_A_DATE else word.low
 
@@ -139,9 +143,20 @@ class _Scribe:
             return self._owning(place, word)
         if not self.note or before is None:
             return self._opening(word, following)
+        if following and self._counts(place, word, before):
+            return word.low
         if word.low in _OBJECTS:
             return word.low if before.part in _VERBLIKE and not self._owns(place, word) else None
         return word.low if following and _is_needed(word, before, following) else self._you(word)
+
+    def _counts(self, place: int, word: Token, before: Token) -> bool:
+        """ "900 euros a month", "at most eight people"."""
+        if place + 1 >= len(self.words):
+            return False
+        after = self.words[place + 1]
+        if word.low in {"a", "an"}:
+            return after.low in _RATES and before.part is Part.TELLS
+        return word.low in _BOUNDS and (after.text[0].isdigit() or after.low in COUNTED)
 
     def _opening(self, word: Token, following: Token | None) -> str | None:
         if word.low in THIRD and self.subject is Subject.OTHERS:

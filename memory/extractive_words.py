@@ -133,3 +133,6 @@ MODALS = frozenset(
     """
     )
 )
+COUNTED = frozenset(
+    listed("two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty hundred half")
+)
