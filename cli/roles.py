@@ -11,7 +11,7 @@ _MODULES = {"api": ("api",), "worker": ("scheduler", "worker"), "scheduler": ("s
 
 def become(role: str, data_dir: Path | None) -> None:
     """Runs the role's module in place of the command, with the servers of the data folder where one is given."""
-    handed = environment(settings(data_dir), secrets=True)
+    handed = environment(settings(data_dir))
     # A folder `models` or `config` where the command is typed must not pass for ours.
     command = [sys.executable, "-m", *_MODULES[role]]
     os.execve(sys.executable, command, os.environ | handed | {"PYTHONSAFEPATH": "1"})  # noqa: S606 - our own module

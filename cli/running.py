@@ -95,7 +95,7 @@ def _described(servers: Embedded, settings: Settings) -> Servers:
         redis_url=servers.valkey.url,
         keys_url=servers.keys.url,
         master_key_file=str(servers.master_key_file),
-        environment=environment(settings, secrets=False),
+        environment=environment(settings, stores=False),
     )
 
 
@@ -115,7 +115,7 @@ async def _prepare(settings: Settings) -> None:
 def _children(settings: Settings, log: IO[bytes] | int) -> list[Child]:
     handed = {
         **{name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")},
-        **environment(settings, secrets=True),
+        **environment(settings),
         # A folder `models` or `config` where `up` is typed must not pass for ours.
         "PYTHONSAFEPATH": "1",
     }

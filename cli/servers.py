@@ -18,7 +18,7 @@ _FILE = "servers.json"
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What `up` runs. `environment` is how its processes are set, without secrets."""
+    """What `up` runs. `environment` is how its processes are set besides. It holds secrets, and so does its file."""
 
     url: str
     database_url: str
@@ -62,16 +62,15 @@ def announced(folder: Path, servers: Servers) -> Iterator[None]:
         (folder / _FILE).unlink(missing_ok=True)
 
 
-def environment(settings: Settings, *, secrets: bool) -> dict[str, str]:
-    """Settings as the environment variables that give them again."""
-    parts: list[BaseModel] = [getattr(settings, name) for name in Settings.model_fields]
+def environment(settings: Settings, *, stores: bool = True) -> dict[str, str]:
+    """Settings as the environment variables that give them again, with or without where the stores are."""
+    concerns = [name for name in Settings.model_fields if stores or name != "stores"]
+    parts: list[BaseModel] = [getattr(settings, name) for name in concerns]
     values = {name: getattr(part, name) for part in parts for name in type(part).model_fields}
     # The prefixed names come first at the door, so that no usual DATABASE_URL of the shell gets in between.
     usual = {variable("database_url"): "AFTERTURN_DATABASE_URL", variable("redis_url"): "AFTERTURN_REDIS_URL"}
     return {
-        usual.get(variable(name), variable(name)): _text(value)
-        for name, value in values.items()
-        if value is not None and (secrets or not isinstance(value, SecretStr))
+        usual.get(variable(name), variable(name)): _text(value) for name, value in values.items() if value is not None
     }
 
 
