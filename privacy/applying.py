@@ -11,10 +11,9 @@ from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
 
 from privacy.json_text import Layout, escape_remainder, layout
-from privacy.known import plain
 from privacy.policy import Operator, Policy
 from privacy.span import Span
-from privacy.view import fold
+from privacy.view import fold, plain
 
 _SHOWN = 4  # characters that `mask` leaves
 _SHORTEST_SHOWN = 9  # the last four would tell a shorter value

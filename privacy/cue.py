@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from privacy.view import fold
+from privacy.view import fold, plain
 from privacy.vocabulary import FILLERS, NUMBERS, PHRASES, QUIET
 
 REACH = 40  # characters from a cue to what it speaks of
@@ -88,21 +88,15 @@ def fills(gap: str) -> bool:
 
 @cache
 def loud() -> frozenset[str]:
-    """The words without which no name, password or key is announced, where a text has no capitals, colons or digits."""
-    return frozenset(
-        word.rsplit("_", 1)[-1] for family, words in PHRASES.items() if family not in QUIET for word in words.split()
-    )
+    """The words without which nothing is announced in a text without capitals, colons and digits; in plain letters."""
+    phrases = (words for family, words in PHRASES.items() if family not in QUIET)
+    return frozenset(plain(word.rsplit("_", 1)[-1]) for words in (*phrases, NUMBERS["mac"]) for word in words.split())
 
 
 @cache
 def labels() -> frozenset[str]:
-    """The words that announce a name where a colon follows."""
-    return frozenset(PHRASES["label"].split())
-
-
-def announces(text: str) -> bool:
-    """Whether a script without spaces has a phrase of its own in `text`."""
-    return _unspaced_phrases().search(text) is not None
+    """The words that announce a name where a colon follows; in plain letters."""
+    return frozenset(map(plain, PHRASES["label"].split()))
 
 
 @cache

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from privacy.budget import Budget
-from privacy.cue import announces, labels, loud, lower
+from privacy.cue import labels, loud
 from privacy.identifier import identifiers
 from privacy.kind import PLACEHOLDER
-from privacy.known import Known, plain
+from privacy.known import Known
 from privacy.mailbox import mailboxes
 from privacy.network import accounts, machines
 from privacy.number import numbers
@@ -18,14 +18,16 @@ from privacy.policy import Operator, Policy
 from privacy.reading import Reading
 from privacy.secret import secrets
 from privacy.span import Span, united
-from privacy.view import View, fold, views
+from privacy.view import View, fold, plain, views
 
 Detector = Callable[[Reading], Iterable[Span]]
 
-_MARKS = re.compile(
-    r"[0-9@%\\&]|[A-Z][\w'’-]* [A-Z]|[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]|[A-Fa-f]{4}\.[A-Fa-f]{4}\.|-----BEGIN|\bat ?[\])}]|\wcom\b| com\b|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s"
-)
-_APART = {code: " " for code in range(128) if not chr(code).isalnum()}
+_SIGNS = re.compile(r"[0-9@%\\&]")
+_TWO_CAPITALS = re.compile(r"[A-Z\u00c0-\uffff][\w'’-]* [A-Z\u00c0-\uffff]")  # or of a script that may have none
+_DEVICE = re.compile(r"[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]")
+_LOST_SIGNS = re.compile(r"(?:\w| )com\b|\bat ?[\])}]|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s", re.IGNORECASE)
+_LOST_SIGN_MARKS = ("com", "COM", "at)", "at]", "at}", "at )", "at ]", " dot ", " ponto ", " punto ")
+_WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile("[0-9]")
 _WITH_DIGITS: tuple[Detector, ...] = (numbers, phones, identifiers, accounts, homes, births)
 _ALWAYS: tuple[Detector, ...] = (mailboxes, machines, persons, secrets)
@@ -36,18 +38,21 @@ def is_clean(text: str, known: Known) -> bool:
     """Whether a look at its words alone shows that nothing in `text` can be personal: most turns of a chat end here."""
     if not text.isascii():
         text = fold(text)
-        if announces(text) or (known.unspaced and known.unspaced.search(text)):
+        if known.unspaced and known.unspaced.search(text):
             return False
-    if _MARKS.search(text):
+    if _SIGNS.search(text) or _TWO_CAPITALS.search(text) or _is_marked(text):
         return False
-    words = set(lower(text).translate(_APART).split())
+    words = set(_WORD.findall(plain(text)))
     if not words.isdisjoint(loud()) or (":" in text and not words.isdisjoint(labels())):
         return False
-    return words.isdisjoint(known.entries) if text.isascii() else _unknown(text, known)
+    return words.isdisjoint(known.entries)
 
 
-def _unknown(text: str, known: Known) -> bool:
-    return not known.entries or set(plain(text).translate(_APART).split()).isdisjoint(known.entries)
+def _is_marked(text: str) -> bool:
+    """Whether letters alone may be a device, a key, an address without its signs."""
+    if ("-" in text or ":" in text) and (_DEVICE.search(text) or "-----BEGIN" in text):
+        return True
+    return any(mark in text for mark in _LOST_SIGN_MARKS) and _LOST_SIGNS.search(text) is not None
 
 
 def find(text: str, known: Known, policy: Policy, budget: Budget) -> list[Span]:

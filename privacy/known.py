@@ -4,13 +4,12 @@ Case and accents do not matter. A part that is also a word ("Will", "May") count
 """
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from privacy.span import Span
-from privacy.view import fold
+from privacy.view import fold, plain
 from privacy.vocabulary import words
 
 _TOKEN = re.compile(r"[^\W_]+")
@@ -115,22 +114,6 @@ def _first(entries: tuple[_Entry, ...], text: str, flat: str, token: re.Match[st
         if end is not None and (not entry.careful or _written_as_name(text, token.start(), end)):
             return Span(token.start(), end, entry.kind)
     return None
-
-
-def plain(text: str) -> str:
-    """`text` in lower case and without accents, every character in its place."""
-    return text.lower() if text.isascii() else "".join(map(_PLAIN.__getitem__, text))
-
-
-class _Plain(dict[str, str]):
-    def __missing__(self, letter: str) -> str:
-        base = unicodedata.normalize("NFD", letter)[:1].lower()
-        self[letter] = base = _STROKED.get(base, base if len(base) == 1 else letter)
-        return base
-
-
-_STROKED = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "ħ": "h", "ß": "s"}
-_PLAIN = _Plain()
 
 
 def _entries(name: str) -> Iterator[_Entry]:

@@ -52,6 +52,22 @@ def fold(text: str) -> str:
     return text if text.isascii() else "".join(map(_FOLDS.__getitem__, text))
 
 
+def plain(text: str) -> str:
+    """`text` in lower case and without accents, every character in its place."""
+    return text.lower() if text.isascii() else "".join(map(_PLAIN.__getitem__, text))
+
+
+class _Plain(dict[str, str]):
+    def __missing__(self, letter: str) -> str:
+        base = unicodedata.normalize("NFD", letter)[:1].lower()
+        self[letter] = base = _STROKED.get(base, base if len(base) == 1 else letter)
+        return base
+
+
+_STROKED = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "ħ": "h", "ß": "s"}
+_PLAIN = _Plain()
+
+
 class _Folds(dict[str, str]):
     """Character to what stands for it; filled as characters are met."""
 
