@@ -21,6 +21,7 @@ def main() -> None:
         ws="none",
         access_log=False,  # a path may hold an id
         server_header=False,
+        proxy_headers=False,  # nothing here goes by the caller's address
         log_config=None,
         timeout_graceful_shutdown=_GRACE,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,8 +19,11 @@ from models.model_usage import ModelUsage
 from models.quarantine import Quarantined
 from models.work import Work
 
+_PATIENCE = 5.0  # seconds
 _FRESH = 2.0  # seconds that a reading serves: whoever scrapes more often costs the database nothing
 _SETTLED = timedelta(seconds=2)  # usage rows younger than this may still have neighbours that commit later
+
+_log = structlog.get_logger()
 
 
 class Meters:
@@ -27,11 +31,13 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._turns = self._counter("turns", "Turns that came in, by what became of them.", "outcome")
+        turns = self._counter("turns", "Turns that came in, by what became of them.", "outcome")
+        self._accepted, self._duplicates = turns.labels("accepted"), turns.labels("duplicate")
         self._ignored = self._counter(
             "identity_headers_ignored", "Identity headers without the right to them.", "header"
         )
         self.missed_bells = self._gauge("bells_not_rung", "Wake-ups of this process that Redis did not hear.")
+        self.database_up = self._gauge("database_up", "Whether PostgreSQL answered; if not, what follows is of before.")
         self.depth = self._gauge("queue_depth", "Unfinished work.", "queue_class", "state")
         self.age = self._gauge("queue_oldest_seconds", "How long the oldest of it has waited.", "queue_class", "state")
         self.due = self._gauge("logs_due", "Logs whose observation is due and not begun.")
@@ -41,8 +47,8 @@ class Meters:
         self.tokens = self._counter("model_tokens", "Their tokens; cached ones are a part of input.", "job", "kind")
 
     def count_turns(self, accepted: int, duplicates: int) -> None:
-        self._turns.labels("accepted").inc(accepted)
-        self._turns.labels("duplicate").inc(duplicates)
+        self._accepted.inc(accepted)
+        self._duplicates.inc(duplicates)
 
     def count_ignored(self, headers: Iterable[str]) -> None:
         for header in headers:
@@ -61,7 +67,7 @@ class Meters:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads the deployment's state into meters, at most every two seconds."""
+    """Reads the deployment's state into meters, at most every two seconds, and never fails."""
 
     database: Database
     meters: Meters
@@ -73,10 +79,19 @@ class Reader:
         async with self._reading:
             if time.monotonic() < self._fresh_until:
                 return
-            async with self.database.begin_everywhere() as tx:
-                await self._read_queue(tx)
-                await self._read_usage(tx)
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await self._read_all()
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with it, what the process counts is told
+                _log.warning("deployment_not_read", exc_info=error)
+                self.meters.database_up.set(0)
             self._fresh_until = time.monotonic() + _FRESH
+
+    async def _read_all(self) -> None:
+        async with self.database.begin_everywhere() as tx:
+            await self._read_queue(tx)
+            await self._read_usage(tx)
+        self.meters.database_up.set(1)
 
     async def _read_queue(self, tx: AsyncSession) -> None:
         meters = self.meters

@@ -37,19 +37,19 @@ class Coverage:
 
 
 async def coverage(resources: Resources, space: int, subject: UUID | None, agent: str, context: str) -> Coverage:
-    """The account of one log. With memory off, and for an unknown subject, it is empty."""
-    if not resources.settings.memory.observational_memory:
-        return Coverage(on=False, why_not_yet="memory is off")
+    """The account of one log, also while memory is off; an empty one for an unknown subject."""
+    on = resources.settings.memory.observational_memory
+    nothing = Coverage(on=on, why_not_yet="nothing is pending" if on else "memory is off")
     if subject is None:
-        return _nothing()
+        return nothing
     async with resources.database.begin(space) as tx:
         log = await logs.find(tx, space, subject, agent, context)
         if log is None:
-            return _nothing()
+            return nothing
         tally = await turn.tally(tx, log.id)
         standing = await _standing(tx, resources, log)
     return Coverage(
-        on=True,
+        on=on,
         why_not_yet=why_not_yet(standing),
         turns=_by_state(tally, log.erased_turns),
         skipped={str(one.reason): one.turns for one in tally if one.state == State.SKIPPED},
@@ -58,10 +58,6 @@ async def coverage(resources: Resources, space: int, subject: UUID | None, agent
         last_error=log.last_error,
         last_error_at=log.last_error_at,
     )
-
-
-def _nothing() -> Coverage:
-    return Coverage(on=True, why_not_yet="nothing is pending")
 
 
 def _by_state(tally: Sequence[Tally], erased: int) -> dict[str, int]:
@@ -77,7 +73,7 @@ async def _standing(tx: AsyncSession, resources: Resources, log: Log) -> Standin
     now: datetime = (await tx.execute(select(func.now()))).scalar_one()
     running, ready = await _work(tx, log)
     return Standing(
-        on=True,
+        on=resources.settings.memory.observational_memory,
         pending_turns=log.pending_turns,
         pending_tokens=log.pending_tokens,
         threshold=pace.threshold,

@@ -272,6 +272,7 @@ async def test_switched_off_every_read_is_empty_and_says_so_and_nothing_is_lost(
     assert (await post(off, key, "context", conversation_id="c", token_budget=99))["parts"] == []
     covered = await post(off, key, "coverage/read")
     assert (covered["memory"], covered["why_not_yet"]) == ("off", "memory is off")
+    assert covered["turns"]["pending"] == 1
     assert (await post(off, key, "observations/flush"))["due"] is False
     said = await say(off, key, "meanwhile")
     assert (said["memory"], said["accepted"], said["observer"]["due"]) == ("off", 1, False)
