@@ -113,8 +113,8 @@ def worth(clause: Sequence[Token], subject: Subject, length: int, *, new: int, a
     gain += 0.7 * any(word.text[0].isdigit() for word in tells)
     gain += 0.5 * any(word.text[0].isupper() for word in tells)
     gain += 0.5 * any(_is_past(word) for word in clause)
-    gain -= 1.0 * any(word.low in SECOND or word.low in YOURS for word in clause)
-    gain -= 0.7 * _has(clause, Part.NOT) + 0.2 * _has(clause, Part.PRAISE) + 0.3 * _has(clause, Part.COLOUR)
+    gain -= 2.0 * any(word.low in SECOND or word.low in YOURS for word in clause)
+    gain -= 0.3 * _has(clause, Part.NOT) + 0.2 * _has(clause, Part.PRAISE) + 0.3 * _has(clause, Part.COLOUR)
     gain -= 0.25 * sum(word.part is Part.LIGHT for word in clause)
     return gain / (length + _PAD)
 

@@ -48,7 +48,7 @@ def _request(sentence: str, turn: Turn, ear: Ear) -> Statement | None:
     words = [word for word in tokens(asking["what"], turn.said_at, ear.common) if word.low not in OWN]
     if len(telling(words)) < 2:
         return None
-    note = " ".join(wording(words, Subject.NAMED, ear.called, None)).replace(" ,", ",")
+    note = " ".join(wording(words, Subject.NAMED, ear.called)).replace(" ,", ",")
     days = next((word.days for word in words if word.days), None)
     wish = note.replace("remind", "be reminded", 1) if note.startswith("remind ") else note
     return Statement(f"asks to {wish}", sentence, days)
@@ -59,7 +59,7 @@ def _confirmation(sentence: str, asked: str | None, turn: Turn, ear: Ear) -> Sta
     answer = _YES_OR_NO.fullmatch(sentence)
     if answer is None or asked is None:
         return None
-    words = wording(tokens(asked, turn.said_at, ear.common), Subject.NAMED, ear.called, None)[:_ANSWERED]
+    words = wording(tokens(asked, turn.said_at, ear.common), Subject.NAMED, ear.called)[:_ANSWERED]
     if not words:
         return None
     word = "no" if answer["word"].lower() in _SAYS_NO else "yes"
@@ -76,7 +76,7 @@ def deeds(turn: Turn, spoken: Sequence[str], ear: Ear) -> Iterator[Statement]:
             yield Statement(did[0].strip(" .。!！"), sentence)
             continue
         words: list[Token] = tokens(did[0], turn.said_at, ear.common)
-        note = wording(words, Subject.SPEAKER, ear.called, None)
+        note = wording(words, Subject.SPEAKER, ear.called)
         if len(note) > 1:
             yield Statement(
                 " ".join(note).replace(" ,", ","), sentence, next((word.days for word in words if word.days), None)

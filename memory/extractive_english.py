@@ -18,7 +18,7 @@ from memory.wordlist import listed
 _ENOUGH = 0.23  # below this a clause costs more room than it tells
 _SHORT = 5  # words of a clause that may come to a single one
 _CONTEXT = 4  # words of the question that an answer keeps
-_CAPTION = 4  # words of a picture's caption
+_CAPTION = 5  # words of a picture's caption
 _FILLER = re.compile(
     r"(?:take care|see (?:you|ya)|talk (?:to you )?(?:soon|later)|let me know|keep (?:it )?up|good luck|have (?:a )?(?:fun|great|good|nice)"
     r"|check (?:it|this|that|them) out|take a look|here'?s (?:a|the) (?:pic|photo)|no (?:worries|problem)|my pleasure|long time no"
@@ -82,7 +82,7 @@ def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> 
         return []
     if not first and _is_of_the_chat(clause, tells):
         return []
-    words = wording(clause, subject, ear.called, speech.hearer)
+    words = wording(clause, subject, ear.called, speech.hearer, spelled=speech.to_agent)
     if len(words) < 2 and not (brief and len(clause) < _SHORT):
         return []
     new = tells if speech.to_agent else ear.new_in(tells)

@@ -18,6 +18,8 @@ _COPULAS = frozenset({"is", "are", "was", "were"})
 _OTHERS = frozenset({"he", "she", "they"})
 _RATES = frozenset({"minute", "hour", "day", "night", "week", "month", "year"})
 _BOUNDS = frozenset({"most", "least", "more", "less"})
+_BEING = frozenset({"i'm", "am", "we're"})
+_PREDICATES = frozenset({Part.TELLS, Part.COLOUR})
 _OBJECTS = frozenset({"me", "us", "them", "him", "her"})
 _NEVER_LAST = frozenset(
     {",", "is", "are", "was", "were", "be", "have", "has", "had", "will", "not", "never", "can't", "doesn't"}
@@ -35,12 +37,20 @@ _OWNING = {"have": "has", "has": "has", "had": "had"}
 _BEFORE_A_THING = frozenset(listed("a an the my our two three four five six no some many several this that"))
 
 
-def wording(clause: Sequence[Token], subject: Subject, called: Mapping[str, str], hearer: str | None) -> list[str]:
+def wording(
+    clause: Sequence[Token],
+    subject: Subject,
+    called: Mapping[str, str],
+    hearer: str | None = None,
+    *,
+    spelled: bool = False,
+) -> list[str]:
     """The words that a note keeps of `clause`; empty when nothing is left.
 
-    `called` maps what the speakers are called, in lower case, to their names; `hearer` stands in for "you".
+    `called` maps what the speakers are called, in lower case, to their names; `hearer` stands in for "you". `spelled`
+    notes keep the "is" of what the speaker is.
     """
-    return _Scribe(_without_calls(clause, subject, called), subject, hearer).write()
+    return _Scribe(_without_calls(clause, subject, called), subject, hearer, spelled).write()
 
 
 def _without_calls(clause: Sequence[Token], subject: Subject, called: Mapping[str, str]) -> list[Token]:
@@ -64,6 +74,7 @@ class _Scribe:
     words: Sequence[Token]
     subject: Subject
     hearer: str | None
+    spelled: bool
     note: list[str] = field(default_factory=list)
     last: Part | None = None
 
@@ -161,6 +172,8 @@ class _Scribe:
     def _opening(self, word: Token, following: Token | None) -> str | None:
         if word.low in THIRD and self.subject is Subject.OTHERS:
             return self._others(word, following)
+        if word.low in _BEING and self.spelled and following:
+            return "is" if following.part in _PREDICATES and not following.low.endswith("ing") else None
         return "will" if word.low in {"i'll", "we'll"} and following else None
 
     def _others(self, word: Token, following: Token | None) -> str:

@@ -45,9 +45,9 @@ def test_a_fact_is_noted_with_its_date_its_turn_and_its_time() -> None:
 def test_each_sentence_of_a_turn_is_a_fact_of_its_own() -> None:
     assert texts("My name is Ana and I'm vegan. I have two kids, Rui and Marta. I'm allergic to peanuts.") == [
         "User: name is Ana",
-        "User: vegan",
+        "User: is vegan",
         "User: has two kids, Rui and Marta",
-        "User: allergic to peanuts",
+        "User: is allergic to peanuts",
     ]
 
 
