@@ -30,6 +30,7 @@ def configure(logs: Logs, role: str) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s", force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # tracebacks of lost connections, which are said elsewhere
 
 
 def _where_it_broke(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:

@@ -10,7 +10,6 @@ from redis.asyncio import Redis
 from config.settings import Settings
 from gateways import key_store
 from gateways.key_store import KeyStore
-from gateways.model_server import ModelServer
 from gateways.pace import Pace
 from gateways.pace_rules import Limits
 from jobs.asking import Asker
@@ -76,6 +75,8 @@ async def furnished(resources: Resources) -> AsyncIterator[Workshop]:
 
 
 async def _asker(resources: Resources, stack: AsyncExitStack) -> Asker:
+    from gateways.model_server import ModelServer  # noqa: PLC0415 - half of a process's start, for those that need it
+
     model = resources.settings.model
     server = ModelServer(
         str(model.model_base_url),

@@ -3,9 +3,6 @@
 from functools import cache
 from typing import Protocol
 
-# The package's own wrapper refuses long texts; its Rust counter has no such bound and takes special tokens as text.
-from bpe_openai._bindings import tokenizer_for_encoding
-
 
 class Encoding(Protocol):
     def count(self, text: str) -> int: ...
@@ -13,7 +10,10 @@ class Encoding(Protocol):
 
 @cache
 def _o200k() -> Encoding:
-    # The tables are inside the wheel; loading them takes most of a second, so it happens once, at first use.
+    # The tables are inside the wheel; loading them takes most of a second, so it happens once, at first use. The
+    # package's own wrapper refuses long texts; its Rust counter has no such bound and takes special tokens as text.
+    from bpe_openai._bindings import tokenizer_for_encoding  # noqa: PLC0415 - see above
+
     encoding: Encoding = tokenizer_for_encoding("o200k_base")
     return encoding
 
