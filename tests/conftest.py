@@ -21,6 +21,9 @@ if TYPE_CHECKING:  # what a fixture needs is imported by the fixture: a unit tes
     from gateways.embedded_postgres import Postgres
     from gateways.embedded_valkey import Valkey
     from jobs.resources import Resources
+    from models.log import Log
+    from models.observation import Observation
+    from privacy.sealing import SealingKey
 
     Serving = Callable[[FastAPI], AbstractAsyncContextManager[httpx.AsyncClient]]
 
@@ -192,50 +195,54 @@ async def _space(resources: Resources, name: str, *, contexts: bool) -> tuple[in
 @pytest.fixture(scope="session")
 def remember(resources: Resources) -> Remember:
     """Writes observations without turns, a model or a worker."""
-    from datetime import UTC, datetime, timedelta
-
-    from memory import tokens
-    from memory.observation import Draft, Kind, Priority
     from models import append, log, observation
     from models.append import LogName
-    from models.content import line_digest, seal_line
     from models.database import driver
-    from models.observation import Observation
 
     async def remembered(
         key: Minted, *texts: str, agent: str = "support", context: str = "corporate", supersedes: int | None = None
     ) -> list[int]:
         sealing = await resources.keys.key(key.owner)
-        began = datetime(2026, 3, 2, 10, 15, tzinfo=UTC)
         async with resources.database.begin(key.space) as tx:
             locked = await append.lock_logs(await driver(tx), key.space, [LogName(key.owner, agent, context)])
             live = await log.lock(tx, key.space, next(iter(locked.values())).id)
             assert live is not None
-            rows = [
-                Observation(
-                    space_id=key.space,
-                    log_id=live.id,
-                    subject_id=key.owner,
-                    generation=live.generation,
-                    sealed=seal_line(sealing, Draft(text, Kind.EVENT, Priority.MEDIUM, began, (1,))),
-                    digest=line_digest(sealing, text, None),
-                    kind=Kind.EVENT,
-                    priority=Priority.MEDIUM,
-                    tokens=tokens.count(text),
-                    observed_at=began + timedelta(days=day),
-                    observed_offset=0,
-                    evidence=[1],
-                    sources=[],
-                    supersedes=supersedes,
-                    born_at=began,
-                )
-                for day, text in enumerate(texts)
-            ]
+            rows = [_line(live, sealing, day, text) for day, text in enumerate(texts)]
+            for row in rows:
+                row.supersedes = supersedes
             ids = await observation.append(tx, rows)
             live.live_tokens = await observation.live_tokens(tx, live.id, live.generation)
         return ids
 
     return remembered
+
+
+def _line(log: Log, sealing: SealingKey, day: int, text: str) -> Observation:
+    """A line as an observer writes it, of a turn of 2 March 2026 or so many days later."""
+    from datetime import UTC, datetime, timedelta
+
+    from memory import tokens
+    from memory.observation import Draft, Kind, Priority
+    from models.content import line_digest, seal_line
+    from models.observation import Observation
+
+    began = datetime(2026, 3, 2, 10, 15, tzinfo=UTC)
+    return Observation(
+        space_id=log.space_id,
+        log_id=log.id,
+        subject_id=log.subject_id,
+        generation=log.generation,
+        sealed=seal_line(sealing, Draft(text, Kind.EVENT, Priority.MEDIUM, began, (1,))),
+        digest=line_digest(sealing, text, None),
+        kind=Kind.EVENT,
+        priority=Priority.MEDIUM,
+        tokens=tokens.count(text),
+        observed_at=began + timedelta(days=day),
+        observed_offset=0,
+        evidence=[1],
+        sources=[],
+        born_at=began,
+    )
 
 
 @pytest.fixture(scope="session")
