@@ -14,6 +14,7 @@ from jobs import wire
 from models.work import Added
 
 _PATIENCE = 0.05  # seconds that a ring may cost the request that it follows
+_ENOUGH = 64  # bells of one class in one ring: a worker that is awake looks for the rest itself
 _SILENCE = 1.0  # seconds without another try after a failure
 
 _log = structlog.get_logger()
@@ -56,11 +57,13 @@ class Bell:
         by_queue: dict[str, dict[str, int]] = {}
         async with self._redis.pipeline(transaction=False) as pipe:
             for bell in bells:
-                name = wire.job_id(bell.queue_class, bell.id, bell.epoch)
-                pipe.set(job_key_prefix + name, wire.wrap(bell.id, bell.epoch, now), px=wire.LASTS, nx=True)
-                by_queue.setdefault(wire.queue(bell.queue_class), {})[name] = now
-            for queue, scores in by_queue.items():
-                pipe.zadd(queue, scores, nx=True)
+                queue = by_queue.setdefault(wire.queue(bell.queue_class), {})
+                if len(queue) < _ENOUGH:
+                    name = wire.job_id(bell.queue_class, bell.id, bell.epoch)
+                    pipe.set(job_key_prefix + name, wire.wrap(bell.id, bell.epoch, now), px=wire.LASTS, nx=True)
+                    queue[name] = now
+            for name, scores in by_queue.items():
+                pipe.zadd(name, scores, nx=True)
             await pipe.execute()
 
     def _fall_silent(self, error: Exception) -> None:

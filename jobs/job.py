@@ -70,7 +70,7 @@ class BulkJob(Generic[R]):
     attempts: int | None = None
     crashes: int | None = None
     back_off: BackOff = field(default_factory=BackOff)
-    batch: int = 100
+    batch: int = 250
 
     async def run(self, claims: Sequence[Claim], resources: R) -> Verdict:
         return await self.function(claims, resources)

@@ -109,7 +109,7 @@ def _read(row: Record) -> Claim:
         row
     )
     named = (work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes, waits)
-    return Claim(*named, json.loads(payload), json.loads(progress), trace_parent)
+    return Claim(*named, json.loads(payload), json.loads(progress) if progress != "{}" else {}, trace_parent)
 
 
 class Renewed(NamedTuple):
@@ -123,7 +123,7 @@ class Renewed(NamedTuple):
 _RENEW = """
 UPDATE work w SET claimed_until = now() + $4::interval
 FROM unnest($1::bigint[], $2::bigint[]) AS c (id, epoch)
-WHERE w.id = ANY ($1) AND w.id = c.id AND w.epoch = c.epoch AND w.state = 'claimed' AND w.owner = $3
+WHERE w.id = c.id AND w.epoch = c.epoch AND w.state = 'claimed' AND w.owner = $3
 RETURNING w.id, w.epoch, w.cancel_requested
 """
 

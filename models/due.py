@@ -4,7 +4,7 @@ It takes kinds ($1), rows per space ($2), rows in all ($3), the window ($4) and 
 expects a table expression `turn (mine)` before it: false finds nothing.
 """
 
-WINDOW = 256
+WINDOW = 64
 SPACES = 1000
 
 FREE = "NOT EXISTS (SELECT FROM work c WHERE c.scope = w.scope AND c.state = 'claimed')"
@@ -36,6 +36,6 @@ soonest AS MATERIALIZED (
     SELECT w.* FROM visited v CROSS JOIN LATERAL (
         SELECT id, scope, space_id, run_at FROM work w
         WHERE w.state = 'ready' AND w.kind = v.kind AND w.space_id = v.space_id AND w.run_at <= now() AND {FREE}
-        ORDER BY w.run_at LIMIT least($2::bigint, 1 + 2 * $3::bigint / (SELECT count(*) FROM visited))) w
+        ORDER BY w.run_at LIMIT least($2::bigint, 2 + $3::bigint / (SELECT count(*) FROM visited))) w
 )
 """  # noqa: S608 - the part that is put in is a constant

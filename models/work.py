@@ -159,16 +159,22 @@ def _row(letter: Letter, run_at: datetime | None) -> tuple[Any, ...]:
 
 
 _COMPLETE = """
+UPDATE work SET state = 'done', finished_at = clock_timestamp()
+WHERE id = $1 AND epoch = $2 AND state = 'claimed' RETURNING true
+"""
+
+_COMPLETE_MANY = """
 UPDATE work w SET state = 'done', finished_at = clock_timestamp()
 FROM unnest($1::bigint[], $2::bigint[]) AS c (id, epoch)
-WHERE w.id = ANY ($1) AND w.id = c.id AND w.epoch = c.epoch AND w.state = 'claimed'
+WHERE w.id = c.id AND w.epoch = c.epoch AND w.state = 'claimed'
 RETURNING w.id
 """
 
 
 async def complete(connection: Connection, claim: Claim) -> None:
     """Ends the work, in the transaction that writes its effects. Superseded: that transaction must roll back."""
-    await complete_many(connection, [claim])
+    if not await connection.fetchval(_COMPLETE, claim.id, claim.epoch):
+        raise Superseded
 
 
 async def complete_many(connection: Connection, claims: Sequence[Claim]) -> None:
@@ -180,7 +186,7 @@ async def complete_many(connection: Connection, claims: Sequence[Claim]) -> None
 async def complete_held(connection: Connection, claims: Sequence[Claim]) -> set[int]:
     """Ends what is still held, of work that wrote nothing; answers the ids."""
     ids, epochs = [claim.id for claim in claims], [claim.epoch for claim in claims]
-    return {row["id"] for row in await connection.fetch(_COMPLETE, ids, epochs)}
+    return {row["id"] for row in await connection.fetch(_COMPLETE_MANY, ids, epochs)}
 
 
 async def advance(connection: Connection, claim: Claim, progress: Mapping[str, int | float | str | None]) -> None:

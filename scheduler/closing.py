@@ -18,24 +18,24 @@ class Closer:
 
     def __init__(self, pool: Pool, away: Outage) -> None:
         self._pool, self._away = pool, away
-        self._waiting: list[tuple[Claim, asyncio.Future[bool]]] = []
+        self._waiting: list[tuple[Sequence[Claim], asyncio.Future[bool]]] = []
         self._committing: asyncio.Task[None] | None = None
 
     async def complete(self, claims: Sequence[Claim]) -> bool:
         """True when all of them were still held, and are done now. Waits for a database that is away."""
-        answers = [asyncio.get_running_loop().create_future() for _ in claims]
-        self._waiting += zip(claims, answers, strict=True)
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((claims, answer))
         if self._committing is None or self._committing.done():
             self._committing = asyncio.create_task(self._commit_waiting())
-        return all(await asyncio.gather(*answers))
+        return await answer
 
     async def _commit_waiting(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting, []
-            held = await self._commit([claim for claim, _ in batch])
-            for claim, answer in batch:
+            held = await self._commit([claim for claims, _ in batch for claim in claims])
+            for claims, answer in batch:
                 if not answer.done():  # its run may have been cancelled meanwhile
-                    answer.set_result(claim.id in held)
+                    answer.set_result(all(claim.id in held for claim in claims))
 
     async def _commit(self, claims: Sequence[Claim]) -> set[int]:
         while True:

@@ -9,7 +9,7 @@ from models.database import Database
 
 # The planner's numbers about a queue are always old. Every statement here goes by a key, and by the same one each time:
 # planning it anew costs as long as running it, and a plan made while the table was empty must not read all of it later.
-_BY_KEY = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
+_BY_KEY = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off"
 
 
 @asynccontextmanager

@@ -43,17 +43,16 @@ class Desk(Generic[R]):
     tally: Tally
 
     async def work(self, _: dict[Any, Any], errand: Errand[R]) -> None:
-        """arq's function: runs an errand that is claimed, and writes down what became of it."""
+        """arq's function, in a task of its own: runs what is claimed, and writes down what became of it."""
         first = errand.claims[0]
         self.heartbeat.held.add(errand)
         try:
-            with structlog.contextvars.bound_contextvars(work_id=first.id, kind=first.kind, space=first.space_id):
-                verdict = await errands.run(errand, self.resources)
-                outcome = await self._settle(errand, verdict)
+            structlog.contextvars.bind_contextvars(work_id=first.id, kind=first.kind, space=first.space_id)
+            verdict = await errands.run(errand, self.resources)
+            outcome = await self._settle(errand, verdict)
         finally:
             self.heartbeat.held.discard(errand)
-        self.tally.jobs.labels(first.kind, outcome).inc(len(errand.claims))
-        self.tally.seconds.labels(first.kind).observe(errand.seconds)
+        self.tally.ran(first.kind, outcome, len(errand.claims), errand.seconds)
 
     async def _settle(self, errand: Errand[R], verdict: Verdict | Stop) -> str:
         match verdict:

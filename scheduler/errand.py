@@ -21,9 +21,10 @@ _log = structlog.get_logger()
 
 
 class Stop(StrEnum):
-    """Why the worker ended a run: the claim was taken over, an operator asked, or the worker itself stops."""
+    """Why a run was ended: its claim was taken over, its limit is past, an operator asked, the worker itself stops."""
 
     LOST = "lost"
+    LATE = "late"
     ASKED = "asked"
     CLOSING = "closing"
 
@@ -60,35 +61,30 @@ class Errand(Generic[R]):
 
 async def run(errand: Errand[R], resources: R) -> Verdict | Stop:
     """Runs the job to a verdict, within its limit. Only a cancellation from outside the worker passes through."""
+    limit = errand.job.limit.total_seconds()
+    alarm = asyncio.get_running_loop().call_later(limit, errand.stop, Stop.LATE)
     try:
-        verdict = await _within_limit(errand, resources)
+        verdict: Verdict | Stop = await errand.job.run(errand.claims, resources)
     except Superseded:
         verdict = Stop.LOST
     except asyncio.CancelledError:
         verdict = _why_cancelled(errand)
     except Exception as error:  # noqa: BLE001 - whatever a job raises is a reason to try again, and is logged
         verdict = _failed(errand, error)
+    finally:
+        alarm.cancel()
     errand.settling = True
     return verdict
 
 
-async def _within_limit(errand: Errand[R], resources: R) -> Verdict | Stop:
-    deadline = asyncio.timeout(errand.job.limit.total_seconds())
-    try:
-        async with deadline:
-            return await errand.job.run(errand.claims, resources)
-    except TimeoutError as error:
-        return Later(None, "time_limit") if deadline.expired() else _failed(errand, error)
-
-
 def _why_cancelled(errand: Errand[R]) -> Verdict | Stop:
     task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        if errand.stopped is None:
-            raise asyncio.CancelledError
-        task.uncancel()  # what follows writes down what became of the run, and must be able to wait
-        return errand.stopped
-    return Later(None, "cancelled_itself")
+    if task is None or not task.cancelling():
+        return Later(None, "cancelled_itself")
+    if errand.stopped is None:
+        raise asyncio.CancelledError
+    task.uncancel()  # what follows writes down what became of the run, and must be able to wait
+    return Later(None, "time_limit") if errand.stopped is Stop.LATE else errand.stopped
 
 
 def _failed(errand: Errand[R], error: Exception) -> Later:

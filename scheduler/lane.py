@@ -112,7 +112,8 @@ class Lane(Worker, Generic[R]):
             self._desk.away.began(error)
             await asyncio.sleep(_WHILE_AWAY)
             self._look_in(0)
-        self._ear.open(self._free() * self._largest)
+        # While PostgreSQL is known to hold more, the bell says nothing new.
+        self._ear.open(self._free() * self._largest if self._next_look > time.monotonic() else 0)
 
     async def _until_woken(self) -> None:
         wait = self._next_look - time.monotonic() if self._free() else None
