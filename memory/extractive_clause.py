@@ -34,6 +34,8 @@ def clauses(words: Sequence[Token]) -> list[list[Token]]:
     """Cut at marks, and before a pronoun that begins anew; commas of a list stay inside their clause."""
     found: list[list[Token]] = [[]]
     for place, word in enumerate(words):
+        if word.text == ":" and _is_field(found[-1]):
+            continue
         if word.part is Part.MARK and (word.text in _BREAKS or _begins_anew(words, place + 1)):
             found.append([])
         elif word.low in JOINTS and place + 1 < len(words) and words[place + 1].low in HEADS:
@@ -44,6 +46,11 @@ def clauses(words: Sequence[Token]) -> list[list[Token]]:
         else:
             found[-1].append(word)
     return _with_their_dates([clause for clause in found if clause])
+
+
+def _is_field(clause: Sequence[Token]) -> bool:
+    """ "Budget" in "Budget: 900 euros": the name of what follows."""
+    return len(clause) < 4 and bool(telling(clause)) and all(word.part in {Part.TELLS, Part.VAGUE} for word in clause)
 
 
 def _is_company(clause: Sequence[Token]) -> bool:

@@ -11,7 +11,9 @@ from memory.extractive_words import PARTS, PRONOUNS, Part
 from memory.observation import Interval
 
 _LONGEST_WORD = 60  # longer is no word: encoded data, a key, keys leaned upon
-_PIECE = re.compile(r"https?://\S{1,200}|\d{1,2}:\d\d(?:\s?[ap]m\b)?|[^\s,;:!?()…\"“”–—\[\]{}|]+|[,;:()…–—\"“”\[\]{}|]")
+_PIECE = re.compile(
+    r"https?://\S{1,200}|\d{1,2}:\d\d(?:\s?[ap]m\b)?|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|[^\s,;:!?()…\"“”–—\[\]{}|]+|[,;:()…–—\"“”\[\]{}|]"
+)
 _EDGES = ".'*_~`^=\\"
 # What only fills: gone before a sentence is read.
 _PADDING = re.compile(

@@ -141,7 +141,7 @@ class _Scribe:
             return None
         if word.low == "like" and following and self._follows_bare_i(place):
             return "like" if self.note else "likes"
-        if not self.note or following is None or following.part is Part.LINK:
+        if not self.note or following is None or (following.part is Part.LINK and word.low != "instead"):
             return None
         if self.note[-1] == "," and word.low in _NEVER_FIRST:
             return None

@@ -140,6 +140,25 @@ def test_a_correction_names_the_line_that_it_corrects() -> None:
     assert moved.supersedes == 8
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("User: works at Acme as designer", "I no longer work at Acme."),
+        ("User: flight is 12 May 2026", "Actually my flight is on 13 May."),
+        ("User: son's birthday is 3 May", "Sorry, my son's birthday is 4 May."),
+        (
+            "User: kilns will arrive 20 March 2026",
+            "A correction: the kilns will arrive on 27 March 2026, not on 20 March 2026.",
+        ),
+        ("Usuário: Moro em Lisboa", "Mudei de Lisboa para o Porto."),
+        ("用户: 我住在上海", "我不是住在上海，而是住在北京。"),
+    ],
+)
+def test_corrections_come_in_many_words(known: str, said: str) -> None:
+    log = (line(4, "User: paints boats"), line(5, known))
+    assert [(draft.kind, draft.supersedes) for draft in observed(said, tail=log)] == [(Kind.CORRECTION, 5)]
+
+
 def test_a_correction_in_doubt_replaces_nothing() -> None:
     log = (line(7, "User: flight on Friday"), line(8, "User: dinner on Friday"))
     assert [draft.supersedes for draft in observed("It's on Saturday, not Friday.", tail=log)] == [None]
@@ -172,6 +191,51 @@ def test_exact_details_survive() -> None:
     )
     for detail in ("#A-4471", "$59.90", "B12", "10:30", "6 March 2026", "https://shop.example/a?b=1"):
         assert detail in draft.text
+
+
+def test_fields_keep_their_names_and_numbers_stay_whole() -> None:
+    assert texts("Name: Ana Souza\nAge: 34\nBudget: 1,500 EUR") == [
+        "User: Name Ana Souza",
+        "User: Age 34",
+        "User: Budget 1,500 EUR",
+    ]
+    assert texts("The rent is 900 euros a month. We take at most eight people.") == [
+        "User: rent is 900 euros a month",
+        "User: takes at most eight people",
+    ]
+
+
+def test_what_says_little_alone_stays_with_the_sentence_before() -> None:
+    (draft,) = observed("I signed the lease for the workshop last Friday. It has 85 square metres.")
+    assert draft.text == "User: signed lease for workshop 27 February 2026, 85 square metres"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a",
+        "and I went ",
+        "on 3 May 2023 I met Ana in Rome. ",
+        "I, ",
+        "[image: ",
+        "```",
+        "我昨天去了北京。",
+        "<script ",
+        "Actually not, no. ",
+        "\n",
+        "moved from ",
+        "2023-",
+    ],
+)
+def test_a_large_turn_made_to_cost_is_bounded(text: str) -> None:
+    large = text * (100_000 // len(text))
+    assert all(len(draft.text) <= 1_000 for draft in observed(large))
+
+
+def test_a_thousand_tiny_turns_are_many_or_nothing_but_never_slow() -> None:
+    assert texts(*["ok"] * 1_000) == []
+    assert len(texts(*[f"I bought lamp{number} today" for number in range(1_000)])) == 1_000
 
 
 def test_no_text_is_longer_than_an_observation_may_be() -> None:
