@@ -43,7 +43,7 @@ def is_clean(text: str, known: Known) -> bool:
     if _SIGNS.search(text) or _TWO_CAPITALS.search(text) or _is_marked(text):
         return False
     words = set(_WORD.findall(plain(text)))
-    if not words.isdisjoint(loud()) or (":" in text and not words.isdisjoint(labels())):
+    if not words.isdisjoint(loud()) or ((":" in text or "-" in text) and not words.isdisjoint(labels())):
         return False
     return words.isdisjoint(known.entries)
 

@@ -1,15 +1,16 @@
 """A text without what is personal in it, and where that was."""
 
-from collections.abc import Collection
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from privacy.applying import Masker, Pseudonyms
 from privacy.budget import Budget, Exhausted
 from privacy.detector import find, is_clean
 from privacy.json_text import is_document
-from privacy.kind import WHOLE
+from privacy.kind import KINDS, WHOLE
 from privacy.known import Known
-from privacy.policy import DEFAULT_POLICY, Policy
+from privacy.policy import DEFAULT_POLICY, Operator, Policy
 from privacy.span import Span, united
 
 _NOBODY = Known()
@@ -30,44 +31,48 @@ def mask(
     policy: Policy = DEFAULT_POLICY,
     known: Collection[str] | Known = (),
     *,
+    also: Collection[Span] = (),
     pseudonyms: Pseudonyms | None = None,
 ) -> Masked:
     """`text` with everything personal replaced as `policy` says.
 
     `known` are names and handles to find besides; compile them once (`Known.compile`) where many texts share them.
+    `also` are spans that somebody else found (a model), in characters of `text`.
     `pseudonyms` is the subject's own mapping, kept from text to text; it holds keyed digests and is added to.
     A text that cannot be read within its budget, or that stays personal, becomes one `<MASKED>`. Never raises for a text.
     """
     names = known if isinstance(known, Known) else Known.compile(known) if known else _NOBODY
-    if is_clean(text, names):
+    if not also and is_clean(text, names):
         return Masked(text, ())
     try:
-        return _masked(text, policy, names, {} if pseudonyms is None else pseudonyms)
+        return _masked(text, policy, names, also, {} if pseudonyms is None else pseudonyms)
     except Exhausted:
         return _wholly(text)
 
 
-def _masked(text: str, policy: Policy, names: Known, pseudonyms: Pseudonyms) -> Masked:
+def _masked(text: str, policy: Policy, names: Known, also: Iterable[Span], pseudonyms: Pseudonyms) -> Masked:
     """Mask, look again, mask what still shows as well; what shows then is masked with the whole text."""
     budget = Budget(len(text))
-    spans = find(text, names, policy, budget)
+    spans = united([*find(text, names, policy, budget), *_masked_kinds(also, policy)])
     masker = Masker(policy, pseudonyms)
-    again: list[Span] = []
+    shown: frozenset[Span] = frozenset()
     for _ in range(_PASSES):
         if not spans:
             return Masked(text, ())
         budget.spend(len(spans) * _SPAN_COST)
-        applied = masker.apply(text, spans, again)
-        showing = find(applied.text, names, policy, budget)
+        applied = masker.apply(text, spans, shown)
+        showing = [applied.back(span) for span in find(applied.text, names, policy, budget)]
         if not showing:
             return Masked(applied.text, applied.spans)
-        spans = united([*spans, *map(applied.back, showing)])
-        again = [span for span in spans if any(_overlap(span, applied.back(one)) for one in showing)]
+        spans = united([*spans, *showing])
+        starts = [span.start for span in spans]
+        shown = frozenset(spans[bisect_right(starts, span.start) - 1] for span in showing)
     return _wholly(text)
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
+def _masked_kinds(spans: Iterable[Span], policy: Policy) -> Iterator[Span]:
+    """Without what is no kind of ours (a place, a date) and what the policy keeps."""
+    return (span for span in spans if span.kind in KINDS and policy.operator(span.kind) is not Operator.KEEP)
 
 
 def _wholly(text: str) -> Masked:

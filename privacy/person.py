@@ -35,6 +35,9 @@ _THINGS = words("""user file brand product hotel company business domain event p
 _ANSWERED = re.compile(r"[.,!]|\s*\n|\s*\Z")
 _OFFICES = words("""presidente ministro ministra desembargador desembargadora relator relatora juiz juíza prefeito procurador procuradora
     president minister judge senator professor doctor doutor doutora""")
+_AMOUNT = re.compile(r"[0-9]\s*\Z")  # "120 ms"
+_ADDRESSED = re.compile(r"(?<![\w\"])\"?((?:[A-Z][\w.'’-]{0,30} ){1,3}[A-Z][\w.'’-]{0,30})\"? ?<[^<>\s@]{1,64}@")
+_INDENTED = 40  # characters before the first word, at most
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’\-](?=[^\W\d_]))*\.?")
 _PARTICLES = words("da de do das dos e del de la van von der den bin al el la le du di du ten y i")
 _NO_NAME = words("""a about add added address after ai all also am an and another any are as asked at available back be because been before big booked booking but by
@@ -82,6 +85,8 @@ def persons(reading: Reading) -> Iterator[Span]:
             found = link and _capitalised(text, link.end(), fewest=1 if family == "label" else 2)
         if found:
             yield found
+    if "@" in text and "<" in text:
+        yield from (Span(*found.span(1), KIND) for found in _ADDRESSED.finditer(text))
 
 
 def _behind_name(text: str, lowered: str, start: int, end: int) -> Span | None:
@@ -95,7 +100,7 @@ def _behind_name(text: str, lowered: str, start: int, end: int) -> Span | None:
     link = _LINK.match(text, end)
     if link is None or owner in _THINGS:
         return None
-    told = owner in _OWN or word in _ITSELF or not lowered[:start].strip()
+    told = owner in _OWN or word in _ITSELF or (start < _INDENTED and not lowered[:start].strip())
     verb = (link["verb"] or "").strip()
     found = _capitalised(text, link.end(), fewest=1 if verb or told else 2)
     if "?" in verb:
@@ -108,7 +113,11 @@ def _behind_name(text: str, lowered: str, start: int, end: int) -> Span | None:
 def _behind_title(text: str, start: int, end: int) -> Span | None:
     small = text[start].islower()
     link = _AFTER_TITLE.match(text, end)
-    if link is None or (start and text[start - 1] in "._'’-@/") or (small and text[:start].rstrip()[-1:].isdigit()):
+    if (
+        link is None
+        or (start and text[start - 1] in "._'’-@/")
+        or (small and _AMOUNT.search(text, max(0, start - 3), start))
+    ):
         return None
     if text[start:end] == "miss":
         return None

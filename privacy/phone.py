@@ -129,7 +129,10 @@ def _number(reading: Reading, chain: Sequence[Group]) -> Span | None:
     lead = text[max(0, start - 2) : start]
     link = _LINK.search(text, max(0, start - 12), start) is not None
     if lead.endswith("+") or lead in ("+(", "+ ") or link:
-        return _international(reading, chain, start - (lead.find("+") >= 0) * (len(lead) - lead.find("+")), sure=link)
+        first = start - (len(lead) - lead.find("+") if "+" in lead else 0)
+        found = _international(reading, chain, first, sure=link)
+        if found:
+            return found
     if text.startswith("00", start) and text[start + 2 : start + 3] != "0":
         abroad = _abroad(reading, chain)
         if abroad:
@@ -143,13 +146,18 @@ def _bound(text: str, chain: Sequence[Group]) -> bool:
     """Whether no letter, sign or comma makes the chain a part of something longer."""
     start, end = chain[0][0], chain[-1][1]
     before, after = text[start - 1 : start], text[end : end + 2]
-    if before and (before in "_-/=.#$€£¥,'" or (before.isalpha() and before.isascii())):
-        return (before in "-/.=" and not text[start - 2 : start - 1].isalnum()) or _glued_words(text, start)
+    further = text[max(0, start - 2) : max(0, start - 1)]
+    if before and before in "_#$€£¥":
+        return False
+    if (before in ",'" and further.isdigit()) or (before in "-/." and further.isalnum()):
+        return False
+    if before.isalpha() and before.isascii() and not _glued_words(text, start):
+        return False
     if after[:1] in ("_", "%", "€", "$", "£", "°") or (
         after[:1].isalpha() and after[:1].isascii() and after[:1] not in "xX"
     ):
         return False
-    return not (after[:1] in ",.:" and after[1:].isdigit())
+    return not (after[:1] in ".:" and after[1:].isdigit())
 
 
 _GLUED = re.compile(r"(?:\bis|\bat|tel|phone|fone|cel|call|zap|whatsapp|mobile)[.:]?\Z", re.IGNORECASE)

@@ -202,3 +202,17 @@ def test_wallets_are_found_and_hashes_are_not() -> None:
     assert found("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq")[0][1] == "CRYPTO"
     assert not found("16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ2")
     assert not found("sha 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b")
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Ana,415-555-0132,1990", "Ana,<PHONE_NUMBER>,1990"),
+        ("phone='415-555-0132'", "phone='<PHONE_NUMBER>'"),
+        ("x=415-555-0132&y", "x=<PHONE_NUMBER>&y"),
+        ("1'234-567-8901 and 1,415-555-0132", "1'234-567-8901 and 1,415-555-0132"),
+        ("v1.415-555-0132", "v1.415-555-0132"),
+    ],
+)
+def test_what_touches_a_phone_number_tells_a_field_from_a_fraction(text: str, masked: str) -> None:
+    assert mask(text).text == masked

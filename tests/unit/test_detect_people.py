@@ -130,3 +130,8 @@ def test_a_private_key_is_masked_to_its_end_or_to_the_end_of_the_text() -> None:
 )
 def test_talk_about_secrets_is_no_secret(text: str) -> None:
     assert mask(text).text == text
+
+
+def test_the_name_beside_a_mailbox_is_a_name() -> None:
+    text = 'From: Ana Lima <ana@example.com>, "Bob A. Stone" <bob@example.com>'
+    assert mask(text).text == 'From: <PERSON> <<EMAIL_ADDRESS>>, "<PERSON>" <<EMAIL_ADDRESS>>'

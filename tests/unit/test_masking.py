@@ -171,3 +171,10 @@ def test_json_among_words_stays_json_too() -> None:
 def test_escaped_scripts_in_json_are_read() -> None:
     text = json.dumps({"nota": "número ４５３９３１０３４１３１６４７４", "nome": "王小明"})
     assert json.loads(mask(text, known=["王小明"]).text) == {"nota": "número <CREDIT_CARD>", "nome": "<PERSON>"}
+
+
+def test_spans_that_somebody_else_found_are_masked_too_and_kinds_of_nobody_are_not() -> None:
+    found = [Span(6, 10, "PERSON"), Span(16, 20, "LOCATION")]
+    assert mask("hello Zeno from Elea", also=found).text == "hello <PERSON> from Elea"
+    assert mask("hello Zeno", Policy(operators={"PERSON": Operator.KEEP}), also=found[:1]).spans == ()
+    assert mask("Zeno ana@example.com", also=[Span(0, 8, "PERSON")]).text == "<EMAIL_ADDRESS>"
