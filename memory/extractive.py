@@ -99,8 +99,15 @@ def _draft(line: Joined, tail: Sequence[Line]) -> Draft:
     """The line with the kind and priority of what matters most in it."""
     text = f"{line.label}: {line.text}"[:MAX_TEXT]
     sentences = list(dict.fromkeys(line.sources))
-    kinds = [kind_of(sentence, line.days, line.observed_at.date()) for sentence in sentences]
-    ranked = [(priority_of(one, kind, line.days), kind) for one, kind in zip(sentences, kinds, strict=True)]
-    priority, kind = min(ranked, key=lambda one: _RANK[one[0]])
-    replaced = corrected(sentences[0], text, tail) if Kind.CORRECTION in kinds and len(sentences) == 1 else None
+    replaced = corrected(sentences[0], text, tail) if len(sentences) == 1 else None
+    if replaced is not None:
+        kind, priority = Kind.CORRECTION, Priority.HIGH
+    else:
+        kind, priority = _weightiest(sentences, line)
     return Draft(text, kind, priority, line.observed_at, tuple(line.evidence), line.days, replaced)
+
+
+def _weightiest(sentences: Sequence[str], line: Joined) -> tuple[Kind, Priority]:
+    kinds = [kind_of(sentence, line.days, line.observed_at.date()) for sentence in sentences]
+    ranked = [(kind, priority_of(one, kind, line.days)) for one, kind in zip(sentences, kinds, strict=True)]
+    return min(ranked, key=lambda one: _RANK[one[1]])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from memory.extractive_token import Token
-from memory.extractive_words import FIRST, HEADS, JOINTS, PAST, PRONOUNS, SECOND, THING, THIRD, YOURS, Part
+from memory.extractive_words import COUNTED, FIRST, HEADS, JOINTS, PAST, PRONOUNS, SECOND, THING, THIRD, YOURS, Part
 
 _BREAKS = frozenset(";:()…–—-[]{}|")
 
@@ -117,7 +117,7 @@ def worth(clause: Sequence[Token], subject: Subject, length: int, *, new: int, a
     tells = telling(clause)
     gain = new + _SUBJECT_WORTH[subject] + 0.5 * answers
     gain += 1.2 * any(word.days for word in tells)
-    gain += 0.7 * any(word.text[0].isdigit() for word in tells)
+    gain += 0.7 * any(word.text[0].isdigit() or word.low in COUNTED for word in tells)
     gain += 0.5 * any(word.text[0].isupper() for word in tells)
     gain += 0.5 * any(_is_past(word) for word in clause)
     gain -= 2.0 * any(word.low in SECOND or word.low in YOURS for word in clause)

@@ -16,6 +16,7 @@ from memory.turn import Turn
 from memory.wordlist import listed
 
 _ENOUGH = 0.23  # below this a clause costs more room than it tells
+_ENOUGH_FOR_AN_AGENT = 0.15  # people tell an agent less that is beside the point
 _SHORT = 5  # words of a clause that may come to a single one
 _CONTEXT = 4  # words of the question that an answer keeps
 _CAPTION = 5  # words of a picture's caption
@@ -87,7 +88,7 @@ def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> 
         return []
     new = tells if speech.to_agent else ear.new_in(tells)
     value = worth(clause, subject, len(words), new=len(new), answers=speech.asked is not None)
-    return words if value >= _ENOUGH else []
+    return words if value >= (_ENOUGH_FOR_AN_AGENT if speech.to_agent else _ENOUGH) else []
 
 
 def _is_of_the_chat(clause: Sequence[Token], tells: Sequence[Token]) -> bool:

@@ -10,10 +10,10 @@ _CUES = (
     (
         Kind.CORRECTION,
         (
-            r"\b(?:actually,? (?:it|that|i|we|my|the)|i meant|correction|i was wrong|that(?:'s| is) (?:wrong|not right)|no longer|(?:not|n't|no) .{1,60}any ?more"
-            r"|(?:sorry|no),? (?:my|it|its|it's|the|that)|(?:moved|switched|changed|went) from .{1,60} to\b|used to .{1,60} but now"
-            r"|na verdade|na realidade|corrigindo|não é .{1,40}, é|já não|mud\w+ de .{1,40} para"
-            r"|en realidad|mejor dicho|no es .{1,40} sino|ya no|me equivoqué)\b|其实|其實|更正|不是.{1,20}是|不再|改成|改为|改為"
+            r"\b(?:i meant|correction|i was wrong|that(?:'s| is) (?:wrong|not right)|no longer|(?:not|n't|no) .{1,60}any ?more"
+            r"|(?:moved|switched|changed|went) from .{1,60} to\b|used to .{1,60} but now"
+            r"|corrigindo|não é .{1,40}, é|já não|mud\w+ de .{1,40} para"
+            r"|mejor dicho|no es .{1,40} sino|ya no|me equivoqué)\b|更正|不是.{1,20}是|不再|改成|改为|改為"
         ),
     ),
     (

@@ -162,6 +162,9 @@ def test_corrections_come_in_many_words(known: str, said: str) -> None:
 def test_a_correction_in_doubt_replaces_nothing() -> None:
     log = (line(7, "User: flight on Friday"), line(8, "User: dinner on Friday"))
     assert [draft.supersedes for draft in observed("It's on Saturday, not Friday.", tail=log)] == [None]
+    assert [
+        draft.supersedes for draft in observed("We met on Monday, not far.", tail=(line(9, "User: lives far out"),))
+    ] == [None]
     assert [draft.supersedes for draft in observed("Actually my flight to Rome got cancelled.", tail=())] == [None]
 
 
