@@ -80,9 +80,7 @@ async def run_worker(
             await stop.wait()
             await _close(lanes, running, staffing.grace.total_seconds())
         finally:
-            for task in (pulse, *running):
-                task.cancel()
-            await asyncio.wait([pulse, *running])
+            await _cancel(pulse, *running, *(run for lane in lanes for run in lane.tasks.values()))
         _log.info("worker_stopped", owner=owner)
 
 
@@ -116,7 +114,9 @@ def _desk(
 def _lanes(desk: Desk[R], staffing: Staffing, redis: ArqRedis) -> list[Lane[R]]:
     staffed = {job.queue_class for job in desk.jobs.values()}
     return [
-        Lane(desk, str(name), Room(slots, staffing.per_space, staffing.claim, staffing.look_every.total_seconds()), redis)
+        Lane(
+            desk, str(name), Room(slots, staffing.per_space, staffing.claim, staffing.look_every.total_seconds()), redis
+        )
         for name, slots in staffing.slots.items()
         if name in staffed
     ]
@@ -141,7 +141,7 @@ async def _close(lanes: list[Lane[Any]], running: list[asyncio.Task[None]], grac
         lane.stop(Stop.CLOSING)
     left = await _finish(lanes, grace * _TO_HAND_BACK)
     if left:
-        _log.warning("runs_left_behind", runs=left)  # their claims end, and others take them over
+        _log.warning("runs_abandoned", runs=left)  # their claims end, and others take them over
 
 
 async def _finish(lanes: list[Lane[Any]], within: float) -> int:
@@ -149,3 +149,9 @@ async def _finish(lanes: list[Lane[Any]], within: float) -> int:
     if not runs:
         return 0
     return len((await asyncio.wait(runs, timeout=within))[1])
+
+
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=_PAUSE)
