@@ -12,7 +12,7 @@ from memory.observation import Interval
 
 _LONGEST_WORD = 60  # longer is no word: encoded data, a key, keys leaned upon
 _PIECE = re.compile(
-    r"https?://\S{1,200}|\d{1,2}:\d\d(?:\s?[ap]m\b)?|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|[^\s,;:!?()…\"“”–—\[\]{}|]+|[,;:()…–—\"“”\[\]{}|]"
+    r"<[A-Z][A-Z0-9_]{0,40}(?::[^<>\s]{1,80})?>|https?://\S{1,200}|\d{1,2}:\d\d(?:\s?[ap]m\b)?|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|[^\s,;:!?()…\"“”–—\[\]{}|]+|[,;:()…–—\"“”\[\]{}|]"
 )
 _EDGES = ".'*_~`^=\\"
 # What only fills: gone before a sentence is read.

@@ -208,6 +208,13 @@ def test_fields_keep_their_names_and_numbers_stay_whole() -> None:
     ]
 
 
+def test_masked_values_stay_whole() -> None:
+    assert texts("My email is <EMAIL:4f9a2c> and my sister <PERSON_2> lives in Braga.") == [
+        "User: email is <EMAIL:4f9a2c>",
+        "User: sister <PERSON_2> lives in Braga",
+    ]
+
+
 def test_what_says_little_alone_stays_with_the_sentence_before() -> None:
     (draft,) = observed("I signed the lease for the workshop last Friday. It has 85 square metres.")
     assert draft.text == "User: signed lease for workshop 27 February 2026, 85 square metres"
