@@ -65,7 +65,8 @@ async def connect(url: str, *, size: int = 10) -> AsyncIterator[Database]:
     """Both pools for `url` (postgresql://…), at most `size` connections each."""
     engine = create_async_engine(sqlalchemy_url(url), pool_size=size, max_overflow=0, pool_pre_ping=True)
     try:
-        async with asyncpg.create_pool(url, min_size=1, max_size=size, init=_teach_json) as pool:
+        # Whatever we set is local to a transaction, so there is nothing to reset: that would be a round trip a use.
+        async with asyncpg.create_pool(url, min_size=1, max_size=size, init=_teach_json, reset=_leave) as pool:
             yield Database(engine, pool)
     finally:
         await engine.dispose()
@@ -81,6 +82,10 @@ async def driver(session: AsyncSession) -> Connection:
 def sqlalchemy_url(url: str) -> str:
     """A postgresql:// URL as SQLAlchemy's asyncpg dialect takes it."""
     return make_url(url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
+
+
+async def _leave(connection: Any) -> None:
+    """Leaves a connection as it is."""
 
 
 async def _teach_json(connection: Any) -> None:

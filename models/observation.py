@@ -15,7 +15,6 @@ from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
 SEALED_OBSERVATION = "observation"  # the purpose under which a line is sealed and its text hashed
-_AT_ONCE = 1_000  # lines in one statement: PostgreSQL takes 32,767 parameters
 
 
 class Generation(SQLModel, table=True):
@@ -62,12 +61,12 @@ class Observation(SQLModel, table=True):
 
 async def append(session: AsyncSession, rows: Sequence[Observation]) -> list[int]:
     """Adds lines; one that its generation has already is left out. Answers the ids of the added."""
-    added: list[int] = []
-    for first in range(0, len(rows), _AT_ONCE):
-        values = [row.model_dump(exclude={"id", "created_at"}) for row in rows[first : first + _AT_ONCE]]
-        adding = insert(Observation).values(values).on_conflict_do_nothing().returning(col(Observation.id))
-        added += (await session.execute(adding)).scalars()
-    return added
+    if not rows:
+        return []
+    # One statement shape, whatever the number of rows: a VALUES list of its own would be compiled for each.
+    adding = insert(Observation).on_conflict_do_nothing().returning(col(Observation.id))
+    values = [row.model_dump(exclude={"id", "created_at"}) for row in rows]
+    return list((await session.execute(adding, values)).scalars())
 
 
 async def of_generation(session: AsyncSession, log_id: int, generation: int) -> Sequence[Observation]:
