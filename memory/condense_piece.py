@@ -16,7 +16,6 @@ from memory.stems import stems
 _WORDS_OF_PROSE = frozenset({"a", "an", "the", "his", "their", "my", "our", "its"})  # a terse note has none of them
 _LOOSE = 0.05  # share of silent words that a line without a label may have, and still be terse
 _LABEL = re.compile(r"[^:;,.]{1,40}: ")
-_NUMBER = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from memory import extractive_dialogue as dialogue
 from memory import extractive_english as english
@@ -13,7 +12,7 @@ from memory.extractive_ear import Ear, Speech
 from memory.extractive_kind import kind_of, priority_of
 from memory.extractive_known import Said
 from memory.extractive_line import Joined, joined
-from memory.extractive_speech import Voices, label_of, language_of, spoken, talks, voices_of
+from memory.extractive_speech import PAUSE, Voices, label_of, language_of, spoken, talks, voices_of
 from memory.extractive_statement import Statement
 from memory.observation import MAX_TEXT, Draft, Kind, Line, Priority
 from memory.sentences import is_question
@@ -22,7 +21,6 @@ from memory.turn import Role, Turn
 
 _LOWER = re.compile(r"(?<=[\w,] )[a-z][a-z'-]+")
 _TELLING = 12  # characters that show a language
-_LATELY = timedelta(hours=6)
 _RANK = {Priority.HIGH: 0, Priority.MEDIUM: 1, Priority.LOW: 2}
 
 
@@ -53,7 +51,7 @@ def _ear(talk: Sequence[Turn], tail: Sequence[Line]) -> Ear:
     """An ear that knows what was said in the part of this talk which an earlier batch held."""
     ear = Ear(voices_of(talk).called, frozenset(word for turn in talk for word in _LOWER.findall(turn.text)))
     for line in tail:
-        if abs(talk[0].said_at - line.observed_at) < _LATELY:
+        if abs(talk[0].said_at - line.observed_at) <= PAUSE:
             ear.said |= stems(line.text)
     return ear
 

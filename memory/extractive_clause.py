@@ -49,12 +49,12 @@ def clauses(words: Sequence[Token]) -> list[list[Token]]:
 
 
 def _is_field(clause: Sequence[Token]) -> bool:
-    """ "Budget" in "Budget: 900 euros": the name of what follows."""
+    """The name of what follows: "Budget" in "Budget: 900 euros"."""
     return len(clause) < 4 and bool(telling(clause)) and all(word.part in {Part.TELLS, Part.VAGUE} for word in clause)
 
 
 def _is_company(clause: Sequence[Token]) -> bool:
-    """ "My wife" in "my wife and I went": whom one did it with, no clause of its own."""
+    """Whom one did it with, no clause of its own: "my wife" in "my wife and I went"."""
     return (
         0 < len(clause) < 4
         and all(word.part in {Part.SILENT, Part.TELLS} for word in clause)

@@ -116,7 +116,7 @@ def _context(question: str | None, turn: Turn, clause: Sequence[Token], ear: Ear
         return ""
     mine = {stem(word.low) for word in clause}
     asked = ear.new_in(telling(tokens(question, turn.said_at, ear.common)))
-    fresh = [word for word in asked if word.low not in ear.called and stem(word.low) not in mine]
+    fresh = [word for word in asked if not (word.days or word.low in ear.called or stem(word.low) in mine)]
     if len(fresh) < 2:
         return ""
     ear.note(fresh)

@@ -10,7 +10,7 @@ from memory.extractive_words import PARTS
 from memory.turn import Role, Turn
 from memory.wordlist import listed
 
-_PAUSE = timedelta(hours=6)  # after so long a silence people begin anew
+PAUSE = timedelta(hours=6)  # after so long a silence people begin anew
 _MACHINE = re.compile(
     r"\b(?:assistant|agent|bot|chatbot|support|helpdesk|system|ai|llm|gpt\S*|claude|gemini|copilot)\b", re.IGNORECASE
 )
@@ -77,7 +77,7 @@ def talks(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
     """The turns of one conversation, without a long pause between them, at a time."""
     talk: list[Turn] = []
     for turn in turns:
-        if talk and (turn.conversation != talk[-1].conversation or abs(turn.said_at - talk[-1].said_at) > _PAUSE):
+        if talk and (turn.conversation != talk[-1].conversation or abs(turn.said_at - talk[-1].said_at) > PAUSE):
             yield talk
             talk = []
         talk.append(turn)

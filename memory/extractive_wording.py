@@ -12,6 +12,7 @@ _CARRY = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.LIGHT, Part.NOT, P
 _NOUNLIKE = frozenset({Part.TELLS, Part.VAGUE})
 _VERBLIKE = frozenset({Part.TELLS, Part.LIGHT})
 _DESCRIBED = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.PRAISE})
+_THINGS = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE})
 _BEFORE_A_DATE = frozenset({"in", "on", "at", "for"})
 _AFTER_TO = frozenset({"be", "have", "do"})
 _COPULAS = frozenset({"is", "are", "was", "were"})
@@ -161,7 +162,7 @@ class _Scribe:
         return word.low if following and _is_needed(word, before, following) else self._you(word)
 
     def _counts(self, place: int, word: Token, before: Token) -> bool:
-        """ "900 euros a month", "at most eight people"."""
+        """Small words that belong to a number: "900 euros a month", "at most eight people"."""
         if place + 1 >= len(self.words):
             return False
         after = self.words[place + 1]
@@ -186,9 +187,16 @@ class _Scribe:
         return word.low == "her" and place + 1 < len(self.words) and self.words[place + 1].part in _DESCRIBED
 
     def _owning(self, place: int, word: Token) -> str | None:
-        """ "I have two dogs" owns; "I have seen" does not."""
+        """The verb of owning: "I have two dogs" keeps it; "I have seen" does not."""
         after = self.words[place + 1]
-        return _OWNING[word.low] if after.low in _BEFORE_A_THING or after.text[0].isdigit() else None
+        owns = (
+            after.low in _BEFORE_A_THING
+            or after.text[0].isdigit()
+            or (after.part in _THINGS and not _is_participle(after))
+        )
+        if not owns:
+            return None
+        return "have" if word.low == "have" and self.words[place - 1].low == "they" else _OWNING[word.low]
 
     def _you(self, word: Token) -> str | None:
         if self.last is not Part.LINK or word.low not in SECOND:
@@ -208,14 +216,18 @@ class _Scribe:
 
 
 def _is_needed(word: Token, before: Token, following: Token) -> bool:
-    """ "To be brave", "the stories were sad": the verb that ties what stands around it."""
+    """The verb that ties what stands around it: "to be brave", "the stories were sad"."""
     if word.low in _COPULAS:
         return (before.part in _NOUNLIKE or before.low in _OTHERS) and following.part is not Part.LINK
     return word.low in _AFTER_TO and before.low in _TAKES_INFINITIVE
 
 
+def _is_participle(word: Token) -> bool:
+    return word.low in PAST or word.low.endswith(("ed", "en", "ing", "wn"))
+
+
 def _third_person(verb: Token) -> str:
-    """ "Love" becomes "loves"; past forms, and what is no plain verb, stay."""
+    """The plain verb after "I" as of another: "love" becomes "loves"; past forms stay, and what is no verb."""
     low = verb.low
     if (
         low in _ADVERBS

@@ -30,7 +30,7 @@ anyway though although however then now once here else ever again indeed there
 which who whom whose what when where why how if whether because cause since while that this these those
 some any each every all both such own same other another more most much many few less least lot lots bunch ton tons bit
 one ones thing things stuff something anything everything nothing someone anyone everyone everybody anybody somebody
-way s t d ll re ve m gotta wanna ooo oof anyways whenever wherever exactly huh eh whew phew yes! plus apart aside let's lets let
+how're what're where're who're way s t d ll re ve m gotta wanna ooo oof anyways whenever wherever exactly huh eh whew phew yes! plus apart aside let's lets let
 then mhm yess definitely nowadays meanwhile otherwise mine prob def cuz
 """
 _LINK = """
