@@ -17,6 +17,7 @@ from privacy.view import fold, plain
 
 _SHOWN = 4  # characters that `mask` leaves
 _SHORTEST_SHOWN = 9  # the last four would tell a shorter value
+_INDENTATION = 200  # characters before a number in a list written line by line
 _INNER = re.compile(r'\\"|"[\[{]')
 _NO_JSON = Layout((), ())
 
@@ -124,7 +125,8 @@ def _stars(_: str, value: str) -> str:
 
 def _targets(text: str, spans: Iterable[Span], plainly: Collection[Span]) -> Iterable[_Target]:
     """The spans, moved where they would break JSON: behind an escape's letters, out to the ends of a bare number."""
-    around = layout(text) if "{" in text or "[" in text else _NO_JSON
+    spans = list(spans)
+    around = layout(text) if any(_precarious(text, span.start) for span in spans) else _NO_JSON
     inside = layout(text, inner=True) if around.regions and _INNER.search(text) else _NO_JSON
     done = 0
     for span in spans:
@@ -138,3 +140,9 @@ def _targets(text: str, spans: Iterable[Span], plainly: Collection[Span]) -> Ite
         if max(start, done) < end:
             done = end
             yield _Target(Span(start, end, span.kind), quote, span in plainly)
+
+
+def _precarious(text: str, start: int) -> bool:
+    """Whether a bare number of JSON or the rest of an escape may begin here."""
+    before = text[max(0, start - _INDENTATION) : start].removesuffix("-").rstrip()
+    return text[start - 1 : start] == "\\" or (text[start].isdecimal() and before[-1:] in ("[", ",", ":"))

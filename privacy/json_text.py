@@ -17,6 +17,7 @@ _INNER_TOKEN = re.compile(
     r'\\"(?:[^"\\\x00-\x1f]++|\\\\(?:\\"|\\\\|[^"\\])|\\u[0-9A-Fa-f]{4}|\\/)*+\\"' + _REST,
     re.DOTALL,
 )
+_BRACKET = re.compile(r"[\[{]")
 _ESCAPE_LETTERS = "nrtbf"
 _UNICODE_ESCAPE = re.compile(r"u[0-9A-Fa-f]{4}")
 
@@ -45,17 +46,29 @@ def _around(stretches: tuple[tuple[int, int], ...], at: int) -> tuple[int, int] 
 
 def layout(text: str, *, inner: bool = False) -> Layout:
     """Where the JSON in `text` is, or the JSON within its strings. Text around and between it may be anything."""
+    pattern = _INNER_TOKEN if inner else _TOKEN
     closed: list[tuple[int, int]] = []
     reader = _Reader()
-    for token in (_INNER_TOKEN if inner else _TOKEN).finditer(text):
+    token = _next(text, 0, pattern, reader)
+    while token:
         start = reader.take(token)
-        if start is None:
-            continue
-        while closed and closed[-1][0] >= start:
-            closed.pop()
-        closed.append((start, token.end()))
+        if start is not None:
+            while closed and closed[-1][0] >= start:
+                closed.pop()
+            closed.append((start, token.end()))
+        token = _next(text, token.end(), pattern, reader)
     regions = tuple(closed)
     return Layout(regions, tuple(number for number in reader.numbers if _around(regions, number[0])))
+
+
+def _next(text: str, at: int, pattern: re.Pattern[str], reader: "_Reader") -> re.Match[str] | None:
+    """The next token; outside of brackets only one that opens counts, so that no quotation mark of prose begins a string."""
+    if not reader.open:
+        bracket = _BRACKET.search(text, at)
+        if bracket is None:
+            return None
+        at = bracket.start()
+    return pattern.match(text, at)
 
 
 class _Reader:
@@ -138,4 +151,4 @@ def is_document(text: str) -> bool:
     if stripped[:1] == '"':
         token = _TOKEN.match(stripped)
         return token is not None and token.end() == len(stripped) > 1
-    return layout(stripped).regions == ((0, len(stripped)),) if stripped else False
+    return stripped[-1:] in ("]", "}") and layout(stripped).regions == ((0, len(stripped)),)

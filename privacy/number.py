@@ -76,13 +76,15 @@ def _path(node: _Node, shape: str) -> tuple[_Node, str]:
 def numbers(reading: Reading) -> Iterator[Span]:
     """Ids by their check digits, then by their cue."""
     done = -1
-    first_groups = _trie().longer
+    firsts, gaps = _trie().longer, [*reading.gaps, ""]
     for index, (start, end) in enumerate(reading.groups):
-        if end - start in first_groups and start >= done:
-            found = _longest(reading, index)
-            if found is not None:
-                done = found.end
-                yield found
+        node = firsts.get(end - start)
+        if node is None or start < done or not (node.ends or gaps[index] in _SEPARATORS):
+            continue
+        found = _longest(reading, index)
+        if found is not None:
+            done = found.end
+            yield found
     for at, family in zip(reading.cues.ends, reading.cues.families, strict=True):
         if family in LOOSE:
             yield from _loose(reading, at, LOOSE[family])

@@ -21,6 +21,7 @@ FEWEST, MOST = 7, 15  # digits
 _MOST_GROUPS = 8
 _LONGEST_CODE = 3  # digits of a country's code
 _PLAIN_GAPS = frozenset((" ", "-", "."))
+_GAP_STARTS = frozenset(" -.–/()")
 _GAP = re.compile(r"(?=.) ?[-.–/]? ?|[ .\-]?\([ ]?|[ ]?\)[ .\-/]{0,2}|[ .\-]?\(0\)[ .\-]?|\)\(")
 _EXTENSION = re.compile(r"\s?(?:x|ext\.?|ramal|poste|anexo)\s?[0-9]{1,6}(?![0-9])", re.IGNORECASE)
 _DATE = re.compile(
@@ -102,7 +103,9 @@ def _closed(text: str, found: Span) -> int:
 def _count(reading: Reading, index: int) -> int:
     """How many groups from `index` on nothing but a phone number's signs parts."""
     gaps, last = reading.gaps, index
-    while last < len(gaps) and (gaps[last] in _PLAIN_GAPS or _GAP.fullmatch(gaps[last])):
+    while last < len(gaps) and (
+        gaps[last] in _PLAIN_GAPS or (gaps[last][:1] in _GAP_STARTS and _GAP.fullmatch(gaps[last]))
+    ):
         last += 1
     return last + 1 - index
 

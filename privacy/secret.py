@@ -12,7 +12,7 @@ _MARKS = (
     "AIza", "ya29.", "at_", "hf_", "SG.", "whsec_", "eyJ",
 )  # fmt: skip
 _TOKEN = re.compile(
-    r"(?<![A-Za-z0-9_])(?:"
+    r"(?<![A-Za-z0-9_.-])(?:"
     r"sk-(?:proj-|ant-|live-|test-)?[A-Za-z0-9_-]{20,200}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,120}"
     r"|gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255}|glpat-[A-Za-z0-9_-]{20,64}|npm_[A-Za-z0-9]{36}"
     r"|xox[abprse]-[A-Za-z0-9-]{10,200}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,300}"

@@ -178,3 +178,9 @@ def test_spans_that_somebody_else_found_are_masked_too_and_kinds_of_nobody_are_n
     assert mask("hello Zeno from Elea", also=found).text == "hello <PERSON> from Elea"
     assert mask("hello Zeno", Policy(operators={"PERSON": Operator.KEEP}), also=found[:1]).spans == ()
     assert mask("Zeno ana@example.com", also=[Span(0, 8, "PERSON")]).text == "<EMAIL_ADDRESS>"
+
+
+def test_json_written_line_by_line_stays_json() -> None:
+    document = {"pans": [int(CARD), -int(CARD), [int(CARD)]], "note": "ana@example.com"}
+    masked = json.loads(mask(json.dumps(document, indent=12)).text)
+    assert masked == {"pans": ["<CREDIT_CARD>", "<CREDIT_CARD>", ["<CREDIT_CARD>"]], "note": "<EMAIL_ADDRESS>"}
