@@ -86,11 +86,10 @@ def talks(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
 
 
 def voices_of(talk: Sequence[Turn]) -> Voices:
-    named = [
-        turn.name
-        for turn in talk
-        if turn.name and turn.role in {Role.USER, Role.ASSISTANT} and not _MACHINE.search(turn.name)
-    ]
+    """The named people of a talk. Who calls tools, or is named like a machine, is none."""
+    with_tools = any(turn.role is Role.TOOL or turn.tool_calls for turn in talk)
+    roles = {Role.USER} if with_tools else {Role.USER, Role.ASSISTANT}
+    named = [turn.name for turn in talk if turn.name and turn.role in roles and not _MACHINE.search(turn.name)]
     names = tuple(dict.fromkeys(named))
     return Voices(names, _called(names))
 

@@ -136,6 +136,12 @@ def test_a_named_machine_is_no_person() -> None:
     assert [draft.text for draft in extractive.observe(turns, [])] == ["Iris: keeps bees in Omis"]
 
 
+def test_who_calls_tools_is_no_person_whatever_its_name() -> None:
+    turns = chat(("Iris", "I keep bees in Omis."), ("Nova", "You surely own forty hives and love honey."))
+    tool = Turn(9, 1, Role.TOOL, "{}", NOON, 1, tool_call_id="c1")
+    assert [draft.text for draft in extractive.observe([*turns, tool], [])] == ["Iris: keeps bees in Omis"]
+
+
 def test_a_talk_after_a_long_pause_begins_new_lines() -> None:
     morning = chat(("Iris", "I planted forty olive trees."), ("Tomas", "Where?"))
     evening = chat(("Iris", "The olive press arrived from Bari."), at=NOON + timedelta(hours=9), first=10)
