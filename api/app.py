@@ -10,7 +10,6 @@ from starlette.exceptions import HTTPException
 
 from api import context, coverage, health, observations, quarantine, turns
 from api.auth import Doorman
-from api.bell import CountingBell, listening
 from api.desk import Desk
 from api.document import Documented
 from api.meters import Meters, Reader
@@ -24,7 +23,7 @@ from intake.messages import Limits
 from jobs.resources import Resources, opened, rhythm
 from memory import tokens
 from privacy.masking import mask
-from privacy.policy import DEFAULT_POLICY, Policy
+from privacy.policy import of_regions
 
 _ROUTERS = (turns.router, observations.router, coverage.router, context.router, quarantine.router, health.router)
 
@@ -37,10 +36,8 @@ def create_app(settings: Settings) -> FastAPI:
         async with AsyncExitStack() as stack:
             await asyncio.to_thread(_warm_up)
             resources = await stack.enter_async_context(opened(settings))
-            bell = listening(settings.stores.redis_url.get_secret_value())
-            stack.push_async_callback(bell.close)
             tasks = await stack.enter_async_context(asyncio.TaskGroup())  # left first: what runs may still commit
-            app.state.desk = _desk(resources, bell, tasks)
+            app.state.desk = _desk(resources, tasks)
             yield
 
     app = Documented(
@@ -58,22 +55,22 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def _desk(resources: Resources, bell: CountingBell, tasks: asyncio.TaskGroup) -> Desk:
+def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
     settings, database = resources.settings, resources.database
     pace, meters = rhythm(settings), Meters()
     people = People(database, resources.keys)
     on = settings.memory.observational_memory
-    batcher = Batcher(database, bell, pace, tasks)
+    batcher = Batcher(database, resources.bell, pace, tasks)
     return Desk(
         resources=resources,
         limits=Limits(settings.http.max_body, settings.http.max_turns, settings.http.max_turn),
         doorman=Doorman(database),
         people=people,
-        intake=Intake(people, resources.keys, batcher, _policy(settings), pace, on),
+        intake=Intake(people, resources.keys, batcher, of_regions(settings.privacy.phone_regions), pace, on),
         meters=meters,
         reader=Reader(database, meters),
-        readiness=Readiness(resources, bell),
-        bell=bell,
+        readiness=Readiness(resources),
+        bell=resources.bell,
         tasks=tasks,
     )
 
@@ -81,8 +78,3 @@ def _desk(resources: Resources, bell: CountingBell, tasks: asyncio.TaskGroup) ->
 def _warm_up() -> None:
     """Loads the token tables and the detectors, so that the first turn after a start is not the slowest."""
     tokens.count(mask("Call me on +351 912 345 678, please.").text)
-
-
-def _policy(settings: Settings) -> Policy:
-    regions = settings.privacy.phone_regions
-    return Policy(DEFAULT_POLICY.version, DEFAULT_POLICY.operators, regions) if regions else DEFAULT_POLICY

@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.auth import Caller, Doorman
-from api.bell import CountingBell
 from api.meters import Meters, Reader
 from api.readiness import Readiness
 from intake.accept import Intake
 from intake.identity import Identity, People
 from intake.messages import Limits
+from jobs.bell import Bell
 from jobs.resources import Resources
 from models.work import Added
 
@@ -32,7 +32,7 @@ class Desk:
     meters: Meters
     reader: Reader
     readiness: Readiness
-    bell: CountingBell
+    bell: Bell
     tasks: asyncio.TaskGroup
 
     async def whose(self, caller: Caller) -> Identity:

@@ -9,7 +9,6 @@ from typing import Literal
 import structlog
 from asyncpg import Pool
 
-from api.bell import CountingBell
 from jobs.resources import Resources
 from migrations.run import is_current
 
@@ -27,7 +26,6 @@ class Readiness:
     """`check` names the database, the key store, the schema and Redis, and whether each is as it should be."""
 
     resources: Resources
-    bell: CountingBell
     _last: dict[str, Check] = field(default_factory=dict)
     _fresh_until: float = 0.0
     _schema_until: float = 0.0
@@ -45,7 +43,7 @@ class Readiness:
             "database": lambda: _answers(self.resources.database.pool),
             "key_store": lambda: _answers(self.resources.keys.pool),
             "schema": self._schema_is_current,
-            "redis": self.bell.is_heard,
+            "redis": self.resources.bell.is_heard,
         }
         answers = await asyncio.gather(*(_within_patience(question) for question in questions.values()))
         return {name: "ok" if answer else "down" for name, answer in zip(questions, answers, strict=True)}

@@ -18,7 +18,6 @@ from cli.failure import Failed
 from cli.output import answer, remark, shown
 from cli.owner import Owner
 from cli.reach import with_stores
-from config.settings import Settings
 from intake import files
 from intake.accept import Intake, Said
 from intake.batcher import Batcher, OtherAgent
@@ -26,7 +25,7 @@ from intake.files import Conversation, UnknownFormat, UnreadableFile
 from intake.identity import People
 from jobs.resources import Resources, rhythm
 from models.api_key import Credential
-from privacy.policy import DEFAULT_POLICY, Policy
+from privacy.policy import of_regions
 
 __all__ = ["Owner", "run"]
 
@@ -69,18 +68,13 @@ async def _take_all(resources: Resources, paths: Sequence[Path], owner: Owner) -
             people=People(resources.database, resources.keys),
             keys=resources.keys,
             batcher=Batcher(resources.database, resources.bell, rhythm_here, tasks),
-            policy=_policy(resources.settings),
+            policy=of_regions(resources.settings.privacy.phone_regions),
             rhythm=rhythm_here,
             memory_on=memory_on,
         )
         door = Door(intake, credential, owner)
         with _progress(len(paths)) as gauge:
             return [await door.take(path, gauge) for path in paths]
-
-
-def _policy(settings: Settings) -> Policy:
-    regions = settings.privacy.phone_regions
-    return Policy(DEFAULT_POLICY.version, DEFAULT_POLICY.operators, regions) if regions else DEFAULT_POLICY
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,15 @@ class Privacy(Concern):
         description='Countries whose national phone formats are masked, as JSON: ["PT", "BR"]. Empty: the built-in list.',
     )
 
+    @field_validator("phone_regions")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        from phonenumbers import SUPPORTED_REGIONS  # noqa: PLC0415 - most processes keep the default
+
+        if unknown := sorted(set(value) - SUPPORTED_REGIONS):
+            raise ValueError(f"takes two-letter countries, and does not know {', '.join(unknown)}")
+        return value
+
 
 class Logs(Concern):
     """What the processes say about themselves, on standard error."""

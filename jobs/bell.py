@@ -15,18 +15,23 @@ from models.work import Added
 
 _PATIENCE = 0.05  # seconds that a ring may cost the request that it follows
 _ENOUGH = 64  # bells of one class in one ring: a worker that is awake looks for the rest itself
+_PATIENCE_OF_PROBES = 0.2  # seconds
 _SILENCE = 1.0  # seconds without another try after a failure
 
 _log = structlog.get_logger()
 
 
 class Bell:
-    """Rings without ever failing its caller: a Redis that is down or slow is noted, and left alone for a second."""
+    """Rings without ever failing its caller: a Redis that is down or slow is noted, and left alone for a second.
+
+    `missed` counts the rings that were not heard; the scheduler's sweep makes up for them.
+    """
 
     def __init__(self, redis: ArqRedis) -> None:
         self._redis = redis
         self._silent_until = 0.0
         self._out = False
+        self.missed = 0
 
     @classmethod
     def connect(cls, url: str) -> "Bell":
@@ -42,6 +47,7 @@ class Bell:
         if not bells:
             return True
         if time.monotonic() < self._silent_until:
+            self.missed += 1
             return False
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -50,6 +56,15 @@ class Bell:
             self._fall_silent(error)
             return False
         self._out = False
+        return True
+
+    async def is_heard(self) -> bool:
+        """Whether Redis answers."""
+        try:
+            async with asyncio.timeout(_PATIENCE_OF_PROBES):
+                await self._redis.ping()
+        except (RedisError, OSError, TimeoutError):
+            return False
         return True
 
     async def _send(self, bells: list[Added]) -> None:
@@ -68,6 +83,7 @@ class Bell:
 
     def _fall_silent(self, error: Exception) -> None:
         self._silent_until = time.monotonic() + _SILENCE
+        self.missed += 1
         if not self._out:
             _log.warning("bell_not_rung", error=type(error).__name__)
         self._out = True

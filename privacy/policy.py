@@ -1,7 +1,7 @@
 """A space's rules of masking: what happens to each kind, and whose phone numbers count without their country."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -45,3 +45,8 @@ class Policy:
 
 
 DEFAULT_POLICY = Policy()
+
+
+def of_regions(regions: tuple[str, ...]) -> Policy:
+    """The default rules with other phone regions; none given: the default's own. ValueError names an unknown one."""
+    return replace(DEFAULT_POLICY, regions=regions) if regions else DEFAULT_POLICY
