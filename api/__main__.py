@@ -5,6 +5,7 @@ import uvicorn
 from api.app import create_app
 from config.logging import configure
 from config.settings import load_or_exit
+from jobs.resources import check_stores_or_exit
 
 _GRACE = 20  # seconds that requests in flight may take once the process was told to stop
 
@@ -12,6 +13,7 @@ _GRACE = 20  # seconds that requests in flight may take once the process was tol
 def main() -> None:
     settings = load_or_exit()
     configure(settings.logs, "api")
+    check_stores_or_exit(settings)
     uvicorn.run(
         create_app(settings),
         host=settings.http.host,

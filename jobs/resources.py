@@ -1,10 +1,13 @@
 """What a process holds open: one frozen handful, made at the door and handed in."""
 
+import asyncio
 import hashlib
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+import asyncpg
 from redis.asyncio import Redis
 
 from config.settings import Settings
@@ -48,6 +51,21 @@ class Workshop:
 def rhythm(settings: Settings) -> Rhythm:
     """When logs are due, by the settings."""
     return Rhythm(settings.memory.observer_threshold, settings.memory.observer_max_age)
+
+
+def check_stores_or_exit(settings: Settings) -> None:
+    """Ends the process with one line where the key store does not answer, or is the data database itself."""
+    url = settings.stores.keys_url.get_secret_value()
+    try:
+        shared = asyncio.run(key_store.holds_data(url))
+    except (OSError, TimeoutError, asyncpg.PostgresError) as error:
+        sys.stderr.write(
+            f"afterturn: the key store behind AFTERTURN_KEYS_URL does not answer: {type(error).__name__}\n"
+        )
+        raise SystemExit(1) from None
+    if shared:
+        sys.stderr.write("afterturn: AFTERTURN_KEYS_URL names the data database: keys and text must not share a dump\n")
+        raise SystemExit(2)
 
 
 @asynccontextmanager

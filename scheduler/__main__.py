@@ -13,7 +13,7 @@ from jobs.job import Job
 from jobs.letters import OBSERVE, REFLECT, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
-from jobs.resources import Workshop, furnished, opened
+from jobs.resources import Workshop, check_stores_or_exit, furnished, opened
 from scheduler.attention import Attention
 from scheduler.reconciler import Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
@@ -33,6 +33,7 @@ def main() -> None:
     role = parser.parse_args().role
     settings = load_or_exit()
     configure(settings.logs, role)
+    check_stores_or_exit(settings)
     uvloop.run(_work(settings) if role == "worker" else _schedule(settings))
 
 
