@@ -69,7 +69,7 @@ def _made_terse(words: Sequence[Token]) -> Iterator[Piece]:
     named: list[str] = []
     for clause in clauses(words):
         subject = subject_of(clause)
-        note = wording(clause, subject, {})
+        note = wording(clause, subject, {}, praise=True)
         own = [word.text for word in telling(clause) if word.text[0].isupper() and not word.days]
         if note and subject is Subject.OTHERS and len(named) == 1 and note[0] in {"he", "she"}:
             note[0] = named[0]

@@ -45,13 +45,14 @@ def wording(
     hearer: str | None = None,
     *,
     spelled: bool = False,
+    praise: bool = False,
 ) -> list[str]:
     """The words that a note keeps of `clause`; empty when nothing is left.
 
     `called` maps what the speakers are called, in lower case, to their names; `hearer` stands in for "you". `spelled`
-    notes keep the "is" of what the speaker is.
+    notes keep the "is" of what the speaker is, and those with `praise` the "great" of what was great.
     """
-    return _Scribe(_without_calls(clause, subject, called), subject, hearer, spelled).write()
+    return _Scribe(_without_calls(clause, subject, called), subject, hearer, spelled, praise).write()
 
 
 def _without_calls(clause: Sequence[Token], subject: Subject, called: Mapping[str, str]) -> list[Token]:
@@ -76,6 +77,7 @@ class _Scribe:
     subject: Subject
     hearer: str | None
     spelled: bool
+    praise: bool
     note: list[str] = field(default_factory=list)
     last: Part | None = None
 
@@ -111,7 +113,7 @@ class _Scribe:
             case Part.MARK:
                 return "," if following and self.note and self.note[-1] != "," else None
             case Part.PRAISE:
-                return word.low if self._is_denied(place) else None
+                return word.low if self.praise or self._is_denied(place) else None
             case _:
                 return None if following is None and self._dangles(word) else self._carried(place, word)
 
