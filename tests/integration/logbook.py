@@ -41,7 +41,12 @@ _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no word, no number: nothing that is mask
 
 def token() -> str:
     """A word that nobody has said yet; the scripted model notes it."""
-    number, letters = next(_names), ""
+    return word(next(_names))
+
+
+def word(number: int) -> str:
+    """The word of that number."""
+    letters = ""
     for _ in range(5):
         number, at = divmod(number, len(_CONSONANTS))
         letters += _CONSONANTS[at]
