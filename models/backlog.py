@@ -27,7 +27,7 @@ async def unrung(
     connection: Connection, kinds: Sequence[str], limit: int, *, quiet: timedelta = timedelta(seconds=10)
 ) -> list[Added]:
     """Notes and answers what is due and has had no bell for so long, at most `limit` rows, spaces in turn."""
-    rows = await connection.fetch(_UNRUNG, kinds, limit, limit, max(WINDOW, 2 * limit), SPACES, quiet)
+    rows = await connection.fetch(_UNRUNG, kinds, limit, limit, WINDOW + limit, SPACES, quiet)
     return [Added(*row) for row in rows]
 
 

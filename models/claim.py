@@ -90,7 +90,7 @@ async def rung(connection: Connection, terms: Terms, bells: Sequence[Rung], limi
 
 async def due(connection: Connection, terms: Terms, limit: int) -> list[Claim]:
     """Claims at most `limit` of what is due, spaces in turn; Crowded: ask again."""
-    return await _claim(connection, _CLAIM_DUE, terms, limit, max(WINDOW, 2 * limit), SPACES)
+    return await _claim(connection, _CLAIM_DUE, terms, limit, WINDOW + limit, SPACES)
 
 
 async def _claim(connection: Connection, query: str, terms: Terms, limit: int, *more: object) -> list[Claim]:

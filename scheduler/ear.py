@@ -42,13 +42,13 @@ class Ear:
         else:
             self._opened.clear()
 
-    async def listen(self) -> Heard:
-        """What is rung, or nothing after a while. Redis's errors pass through."""
+    async def listen(self) -> Heard | None:
+        """What is rung, or nothing after a while; None: there was no room, so nobody asked. Redis's errors pass."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._opened.wait()
         except TimeoutError:
-            return Heard([], unclear=False)
+            return None
         first = await self._redis.bzpopmin(self._queue, timeout=_PATIENCE)
         if first is None:
             return Heard([], unclear=False)

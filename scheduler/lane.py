@@ -29,7 +29,7 @@ from models.claim import Crowded, Rung, Terms
 from models.work import Claim
 from scheduler import outage
 from scheduler.desk import Desk
-from scheduler.ear import Ear
+from scheduler.ear import Ear, Heard
 from scheduler.errand import Errand, Stop
 from scheduler.outage import Outage
 
@@ -178,12 +178,16 @@ class Lane(Worker, Generic[R]):
                 await asyncio.sleep(_WHILE_AWAY)
                 self._look_in(0)
                 continue
-            self._bells_away.ended()
-            self._heard += heard.rung
-            if heard.unclear:
-                self._look_in(0)
-            if heard.rung:
-                self._wake.set()
+            if heard is not None:
+                self._bells_away.ended()
+                self._note(heard)
+
+    def _note(self, heard: Heard) -> None:
+        self._heard += heard.rung
+        if heard.unclear:
+            self._look_in(0)
+        if heard.rung:
+            self._wake.set()
 
     def _free(self) -> int:
         return self.max_jobs - len(self.tasks)

@@ -114,7 +114,7 @@ async def test_without_redis_workers_go_on_and_hear_the_bell_again_after(
             rung = await send(database, kind)
             await until(lambda: bell.ring([rung]))
             await until_done(database, rung)
-    assert [event["store"] for event in logs if event["event"] == "store_went_away"] == ["redis"]
+    assert {event["store"] for event in logs if event["event"] == "store_went_away"} == {"redis"}
 
 
 async def test_a_restart_of_postgresql_is_waited_out_and_the_runs_survive_it(
