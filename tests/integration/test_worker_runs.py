@@ -306,7 +306,7 @@ async def test_a_worker_that_stops_finishes_what_is_short_and_hands_back_what_is
         kind: Job(QueueClass.MEMORY, short, LIMIT),
         f"{kind}-long": Job(QueueClass.INTERACTIVE, long, LIMIT),
     }
-    async with working(jobs, replace(QUIET, grace=timedelta(seconds=1))) as stop:
+    async with working(jobs, replace(QUIET, grace=timedelta(seconds=4))) as stop:
         brief, lengthy = await send(
             database, bell, letter(kind), letter(f"{kind}-long", queue_class=QueueClass.INTERACTIVE)
         )
