@@ -8,9 +8,9 @@ from itertools import groupby
 
 from memory import tokens
 from memory.condense_piece import Piece, Pieces, taken_apart
-from memory.extractive_known import Said
 from memory.observation import MAX_TEXT, Dropped, Interval, Kind, Line, Priority, Reflection, Rewritten
 from memory.stems import plain, stem
+from memory.terse.known import Said
 from memory.wordlist import listed
 
 _BARS = (

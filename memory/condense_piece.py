@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory import dates
-from memory.extractive_clause import Subject, clauses, subject_of, telling
-from memory.extractive_speech import language_of
-from memory.extractive_token import Token, tokens
-from memory.extractive_wording import wording
-from memory.extractive_words import Part
 from memory.observation import Interval, Line
 from memory.stems import stems
+from memory.terse.clause import Subject, clauses, subject_of, telling
+from memory.terse.speech import language_of
+from memory.terse.token import Token, tokens
+from memory.terse.wording import wording
+from memory.terse.words import Part
 
 _WORDS_OF_PROSE = frozenset({"a", "an", "the", "his", "their", "my", "our", "its"})  # a terse note has none of them
 _LOOSE = 0.05  # share of silent words that a line without a label may have, and still be terse

@@ -5,13 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from memory import dates_calendar as calendar
-from memory import dates_chinese as chinese
-from memory import dates_english_absolute as english_absolute
-from memory import dates_english_relative as english_relative
-from memory import dates_romance as romance
-from memory.dates_calendar import Found, Rule, Spoken
 from memory.observation import Interval
+from memory.reckoning import calendar, chinese, english_absolute, english_relative, romance
+from memory.reckoning.calendar import Found, Rule, Spoken
 from memory.wordlist import listed
 
 

@@ -4,19 +4,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory import extractive_dialogue as dialogue
-from memory import extractive_english as english
-from memory import extractive_foreign as foreign
-from memory.extractive_correction import corrected
-from memory.extractive_ear import Ear, Speech
-from memory.extractive_kind import kind_of, priority_of
-from memory.extractive_known import Said
-from memory.extractive_line import Joined, joined
-from memory.extractive_speech import PAUSE, Voices, label_of, language_of, spoken, talks, voices_of
-from memory.extractive_statement import Statement
 from memory.observation import MAX_TEXT, Draft, Kind, Line, Priority
 from memory.sentences import is_question
 from memory.stems import stems
+from memory.terse import dialogue, english, foreign
+from memory.terse.correction import corrected
+from memory.terse.ear import Ear, Speech
+from memory.terse.kind import kind_of, priority_of
+from memory.terse.known import Said
+from memory.terse.line import Joined, joined
+from memory.terse.speech import PAUSE, Voices, label_of, language_of, spoken, talks, voices_of
+from memory.terse.statement import Statement
 from memory.turn import Role, Turn
 
 _LOWER = re.compile(r"(?<=[\w,] )[a-z][a-z'-]+")

@@ -217,7 +217,7 @@ _TABLES = (
         trace_parent text,
         created_at timestamptz NOT NULL DEFAULT now(),
         finished_at timestamptz
-    ) WITH (fillfactor = 70)
+    ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01)
     """,
     "CREATE UNIQUE INDEX work_ready_once ON work (kind, dedup) WHERE state = 'ready'",
     "CREATE UNIQUE INDEX work_claimed_once ON work (scope) WHERE state = 'claimed'",

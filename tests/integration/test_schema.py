@@ -70,7 +70,7 @@ async def test_every_table_with_people_s_rows_has_a_forced_policy(resources: "Re
                 " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
             )
         )
-    guarded = {name: forced for name, forced in rows}
+    guarded = dict(rows.all())
     assert {name for name, forced in guarded.items() if not forced} == set(UNGUARDED)
 
 

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from memory.dates_written import in_place_of, written
 from memory.observation import Interval
+from memory.reckoning.written import in_place_of, written
 
 
 def days(start: tuple[int, int, int], end: tuple[int, int, int] | None = None) -> Interval:

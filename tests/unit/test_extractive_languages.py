@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from memory import extractive
-from memory.extractive_speech import language_of
 from memory.observation import Draft, Interval, Kind, Priority
+from memory.terse.speech import language_of
 from memory.turn import Role, Turn
 
 MONDAY = datetime(2026, 3, 2, 10, tzinfo=UTC)

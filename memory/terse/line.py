@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from memory.extractive_statement import Statement
 from memory.observation import MAX_TEXT, Interval
+from memory.terse.statement import Statement
 from memory.turn import Turn
 
 _TURNS = 5  # of one speaker, one after the other, that a line may join

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from memory import sentences
-from memory.extractive_words import PARTS
+from memory.terse.words import PARTS
 from memory.turn import Role, Turn
 from memory.wordlist import listed
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from memory.extractive_token import Token
-from memory.extractive_words import COUNTED, FIRST, HEADS, JOINTS, PAST, PRONOUNS, SECOND, THING, THIRD, YOURS, Part
+from memory.terse.token import Token
+from memory.terse.words import COUNTED, FIRST, HEADS, JOINTS, PAST, PRONOUNS, SECOND, THING, THIRD, YOURS, Part
 
 _BREAKS = frozenset(";:()…–—-[]{}|")
 

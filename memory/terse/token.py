@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from memory import dates
-from memory.dates_written import in_place_of, written
-from memory.extractive_words import PARTS, PRONOUNS, Part
 from memory.observation import Interval
+from memory.reckoning.written import in_place_of, written
+from memory.terse.words import PARTS, PRONOUNS, Part
 
 _LONGEST_WORD = 60  # longer is no word: encoded data, a key, keys leaned upon
 _PIECE = re.compile(

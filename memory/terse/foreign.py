@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memory import dates
-from memory.dates_written import in_place_of
-from memory.extractive_ear import Speech
-from memory.extractive_statement import Statement
+from memory.reckoning.written import in_place_of
 from memory.sentences import is_question
+from memory.terse.ear import Speech
+from memory.terse.statement import Statement
 
 _OPENERS = re.compile(
     r"(?:(?:ol[áa]|oi|bom dia|boa (?:tarde|noite)|obrigad[oa]|muito obrigad[oa]|valeu|tudo bem|sim|não|claro|bem|pois"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memory.extractive_clause import Subject
-from memory.extractive_token import Token
-from memory.extractive_words import COUNTED, MODALS, PARTS, PAST, SECOND, THIRD, Part
+from memory.terse.clause import Subject
+from memory.terse.token import Token
+from memory.terse.words import COUNTED, MODALS, PARTS, PAST, SECOND, THIRD, Part
 from memory.wordlist import listed
 
 _CARRY = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.LIGHT, Part.NOT, Part.LINK})

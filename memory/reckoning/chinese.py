@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from memory import dates_calendar as calendar
-from memory.dates_calendar import FUTURE, PAST, Rule, Spoken
 from memory.observation import Interval
+from memory.reckoning import calendar
+from memory.reckoning.calendar import FUTURE, PAST, Rule, Spoken
 
 _DIGITS = {
     "零": 0,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memory.extractive_token import Token
-from memory.extractive_words import MEN, WOMEN
 from memory.stems import stem
+from memory.terse.token import Token
+from memory.terse.words import MEN, WOMEN
 from memory.turn import Turn
 
 

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from memory import extractive_dialogue as dialogue
-from memory.extractive_clause import Subject, clauses, subject_of, telling, worth
-from memory.extractive_ear import Ear, Speech
-from memory.extractive_statement import Statement
-from memory.extractive_token import Token, tokens
-from memory.extractive_wording import wording
-from memory.extractive_words import OWN, Part
 from memory.sentences import is_question
 from memory.stems import stem
+from memory.terse import dialogue
+from memory.terse.clause import Subject, clauses, subject_of, telling, worth
+from memory.terse.ear import Ear, Speech
+from memory.terse.statement import Statement
+from memory.terse.token import Token, tokens
+from memory.terse.wording import wording
+from memory.terse.words import OWN, Part
 from memory.turn import Turn
 from memory.wordlist import listed
 

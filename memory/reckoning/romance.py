@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from memory import dates_calendar as calendar
-from memory.dates_calendar import FUTURE, PAST, UNKNOWN, Rule, Spoken
 from memory.observation import Interval
+from memory.reckoning import calendar
+from memory.reckoning.calendar import FUTURE, PAST, UNKNOWN, Rule, Spoken
 
 _MONTH_NAMES = (
     "janeiro enero", "fevereiro febrero", "março marzo", "abril", "maio mayo", "junho junio", "julho julio",

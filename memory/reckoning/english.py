@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterable
 
-from memory import dates_calendar as calendar
-from memory.dates_calendar import Rule, Spoken
 from memory.observation import Interval
+from memory.reckoning import calendar
+from memory.reckoning.calendar import Rule, Spoken
 from memory.wordlist import listed
 
 _MONTH_NAMES = listed(

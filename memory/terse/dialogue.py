@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from memory.extractive_clause import Subject, telling
-from memory.extractive_ear import Ear
-from memory.extractive_statement import Statement
-from memory.extractive_token import Token, tokens
-from memory.extractive_wording import wording
-from memory.extractive_words import OWN
+from memory.terse.clause import Subject, telling
+from memory.terse.ear import Ear
+from memory.terse.statement import Statement
+from memory.terse.token import Token, tokens
+from memory.terse.wording import wording
+from memory.terse.words import OWN
 from memory.turn import Turn
 
 _ASKING = re.compile(

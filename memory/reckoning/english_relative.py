@@ -2,9 +2,10 @@
 
 import re
 
-from memory import dates_calendar as calendar
-from memory.dates_calendar import FUTURE, PAST, UNKNOWN, Spoken
-from memory.dates_english import (
+from memory.observation import Interval
+from memory.reckoning import calendar
+from memory.reckoning.calendar import FUTURE, PAST, UNKNOWN, Spoken
+from memory.reckoning.english import (
     COUNT,
     MONTH,
     MONTHS,
@@ -19,7 +20,6 @@ from memory.dates_english import (
     part_of,
     rule,
 )
-from memory.observation import Interval
 
 _WORDS = {
     "the day before yesterday": -2, "yesterday": -1, "last night": -1, "last evening": -1, "today": 0, "tonight": 0,

@@ -3,10 +3,10 @@
 import re
 from datetime import date, timedelta
 
-from memory import dates_calendar as calendar
-from memory.dates_calendar import FUTURE, PAST, Spoken
-from memory.dates_english import MONTH, MONTHS, PART, WEEKDAYS, any_of, lean, named, part_of, rule
 from memory.observation import Interval
+from memory.reckoning import calendar
+from memory.reckoning.calendar import FUTURE, PAST, Spoken
+from memory.reckoning.english import MONTH, MONTHS, PART, WEEKDAYS, any_of, lean, named, part_of, rule
 
 _HOLIDAYS = {
     "christmas eve": (12, 24), "christmas day": (12, 25), "christmas": (12, 25), "new year's eve": (12, 31),

@@ -1,0 +1,1 @@
+"""How does `dates` reckon the days that a text speaks about?"""

@@ -1,0 +1,1 @@
+"""How does `extractive` make a terse note of what somebody said?"""
