@@ -125,7 +125,7 @@ async def _write(claim: Claim, pending: Pending, thought: Thought, workshop: Wor
         if thought.set_aside is None:
             await turn.mark_observed(tx, log.id, [said.id for said in thought.turns], log.generation)
             await _append(tx, log, pending.key, thought.drafts)
-            log.last_error = log.last_error_at = None
+            _note_success(log)
         else:
             await quarantine.put(tx, _quarantined(log, thought))
         await _count_down(tx, log, thought.turns)
@@ -137,6 +137,13 @@ async def _append(tx: AsyncSession, log: Log, key: SealingKey, drafts: Iterable[
     added = set(await observation.append(tx, rows))
     if added:
         log.live_tokens = await observation.live_tokens(tx, log.id, log.generation)
+
+
+def _note_success(log: Log) -> None:
+    if log.failed_reflection is None:
+        log.last_error = log.last_error_at = None
+    else:
+        log.last_error = logs.NOT_REFLECTED  # that stays to be seen, whatever is observed
 
 
 def _row(log: Log, key: SealingKey, draft: Draft) -> Observation:

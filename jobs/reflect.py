@@ -80,27 +80,37 @@ async def _think(claim: Claim, grown: Grown, workshop: Workshop) -> Reflection |
     threshold = workshop.settings.memory.reflector_threshold
     if workshop.asker is None:
         reflection = await asyncio.to_thread(condense.reflect, grown.lines, threshold)
-        return reflection if sum(tokens.count(line.text) for line in reflection.lines) < threshold else None
-    parts = []
-    for chunk in reflector.chunks(grown.lines, workshop.room):
-        share = reflector.share(threshold, chunk, grown.lines)
-        part = await _ask_harder(claim, grown, chunk, share, workshop.asker)
-        if part is None:
-            return None
-        parts.append(part)
-    return reflector.joined(parts)
+    else:
+        parts = []
+        for chunk in reflector.chunks(grown.lines, workshop.room):
+            share = reflector.share(threshold, chunk, grown.lines)
+            parts.append(await _ask_harder(claim, grown, chunk, share, workshop.asker))
+        reflection = reflector.joined(parts)
+    return reflection if 0 < sum(tokens.count(line.text) for line in reflection.lines) < threshold else None
 
 
-async def _ask_harder(
-    claim: Claim, grown: Grown, lines: Sequence[Line], threshold: int, asker: Asker
-) -> Reflection | None:
-    """The first valid rewrite, each level asking for harder condensing than the one before."""
-    for level in _LEVELS:
-        answer = await asker.ask(claim, grown.log.subject_id, grown.key, reflector.prompt(lines, threshold, level))
-        rewrite = reflector.read(answer, lines, threshold)
-        if rewrite.reflection is not None:
-            return rewrite.reflection
-    return None
+async def _ask_harder(claim: Claim, grown: Grown, lines: Sequence[Line], share: int, asker: Asker) -> Reflection:
+    """The smallest rewrite that loses nothing, each level asking for harder condensing, until one is below `share`.
+
+    Where there is none the lines stand as they are: a stretch of two lines need not shrink for the log to.
+    """
+    rewrites = []
+    for level in _LEVELS if len(lines) > 1 else ():
+        answer = await asker.ask(claim, grown.log.subject_id, grown.key, reflector.prompt(lines, share, level))
+        rewrites.append(reflector.read(answer, lines, 1 + sum(line.tokens for line in lines)))
+        if rewrites[-1].reflection is not None and rewrites[-1].tokens < share:
+            break
+    smallest = reflector.smallest_valid(rewrites)
+    return _as_it_is(lines) if smallest is None or smallest.reflection is None else smallest.reflection
+
+
+def _as_it_is(lines: Sequence[Line]) -> Reflection:
+    return Reflection(
+        tuple(
+            Rewritten(line.text, line.kind, line.priority, line.observed_at, (line.id,), line.refers_to)
+            for line in lines
+        )
+    )
 
 
 async def _keep_old(claim: Claim, grown: Grown, workshop: Workshop) -> None:
@@ -110,7 +120,7 @@ async def _keep_old(claim: Claim, grown: Grown, workshop: Workshop) -> None:
         log = await logs.lock(tx, claim.space_id, grown.log.id)
         if log is not None and log.generation == grown.log.generation:
             log.failed_reflection = grown.fingerprint()
-            await logs.note_error(tx, claim.space_id, log.id, "no_valid_reflection")
+            await logs.note_error(tx, claim.space_id, log.id, logs.NOT_REFLECTED)
 
 
 async def _write(claim: Claim, grown: Grown, reflection: Reflection, workshop: Workshop) -> None:
@@ -125,8 +135,9 @@ async def _write(claim: Claim, grown: Grown, reflection: Reflection, workshop: W
         await observation.begin_generation(tx, log, "reflect")
         rows = [_row(log, grown, line) for line in reflection.lines]
         await observation.append(tx, [*rows, *(observation.carried(row, log.generation) for row in arrived)])
+        await observation.keep_correcting(tx, log)
         log.live_tokens = await observation.live_tokens(tx, log.id, log.generation)
-        log.failed_reflection = None
+        log.failed_reflection = log.last_error = log.last_error_at = None
 
 
 def _row(log: Log, grown: Grown, line: Rewritten) -> Observation:

@@ -10,6 +10,8 @@ from sqlmodel import Field, SQLModel, col, select
 
 from models.columns import created, identity, moment, space
 
+NOT_REFLECTED = "no_valid_reflection"  # the error of a log that `failed_reflection` says could not be rewritten
+
 
 class Log(SQLModel, table=True):
     """`last_seq` is the newest turn's number, `observed_through` the cursor, `flush_through` how far somebody asked."""

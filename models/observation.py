@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, Column, LargeBinary, SmallInteger, UniqueConstraint, Uuid, func
+from sqlalchemy import ARRAY, BigInteger, Column, LargeBinary, SmallInteger, UniqueConstraint, Uuid, func, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
@@ -107,6 +107,20 @@ async def begin_generation(session: AsyncSession, log: Log, made_by: str) -> Non
     session.add(Generation(log_id=log.id, number=number, space_id=log.space_id, made_by=made_by, parent=log.generation))
     log.generation = number
     await session.flush()
+
+
+_KEEP_CORRECTING = text("""
+UPDATE observations AS correction SET supersedes = corrected.id
+FROM observations AS before, observations AS corrected
+WHERE correction.log_id = :log AND correction.generation = :generation AND before.id = ANY (correction.sources)
+  AND corrected.log_id = :log AND corrected.generation = :generation AND before.supersedes = ANY (corrected.sources)
+  AND corrected.id <> correction.id
+""")
+
+
+async def keep_correcting(session: AsyncSession, log: Log) -> None:
+    """A line of the live generation whose source corrected another corrects what that other has become."""
+    await session.execute(_KEEP_CORRECTING, {"log": log.id, "generation": log.generation})
 
 
 def carried(row: Observation, generation: int) -> Observation:
