@@ -160,9 +160,26 @@ def full_year(digits: str) -> int:
 
 
 def lean_of(spoken: Spoken, start: int, end: int, past: re.Pattern[str], future: re.Pattern[str]) -> int:
-    """Whether the words about a date look back or ahead: the verb nearest to it in its sentence decides."""
+    """Whether the words about a date look back or ahead: the verb nearest to it in its sentence decides.
+
+    A word that both patterns know looks ahead: the future's is the one that is more particular.
+    """
     back, ahead = (_distance(spoken, pattern, start, end) for pattern in (past, future))
-    return UNKNOWN if back == ahead else PAST if back < ahead else FUTURE
+    if back == ahead == _FAR:
+        return UNKNOWN
+    return PAST if back < ahead else FUTURE
+
+
+def awaited(spoken: Spoken, start: int, end: int, nouns: re.Pattern[str]) -> int:
+    """FUTURE beside what people only name while it lies ahead, such as a deadline; for sentences without a telling verb."""
+    return FUTURE if _distance(spoken, nouns, start, end) < _FAR else UNKNOWN
+
+
+def lies_in(spoken: Spoken, start: int, pattern: re.Pattern[str]) -> bool:
+    """Whether character `start` lies inside a match of `pattern`."""
+    spans = spoken.spans(pattern)
+    before = bisect_left(spans, (start + 1, 0)) - 1
+    return before >= 0 and start < spans[before][1]
 
 
 def _distance(spoken: Spoken, pattern: re.Pattern[str], start: int, end: int) -> int:

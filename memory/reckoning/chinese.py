@@ -47,7 +47,11 @@ _WEEK = r"(?:周|週|星期|礼拜|禮拜)"
 _TURN = r"(?P<turn>上上|下下|上|下|这|這|本)"
 
 _LOOKING_BACK = re.compile(r"了|过|過|曾|已经|已經|刚|剛")
-_LOOKING_AHEAD = re.compile(r"要|会|會|将|將|打算|计划|計劃|准备|準備|想|去")
+_LOOKING_AHEAD = re.compile(
+    r"(?<![主重需])要|会(?!议|员|计)|會(?!議|員|計)|将|將|打算|计划|計劃|准备|準備|想|去(?![了过過年])|(?:决定|決定)了?|约好|約好|预计|預計|预定|預定"
+)
+_AWAITED = re.compile(r"截止|到期|预约|預約|婚礼|婚禮|考试|考試|面试|面試|航班|手术|手術|期限")
+_HABIT = re.compile(r"[每逢][^，。；！？]{0,10}$")
 
 
 def _number(digits: str) -> int:
@@ -61,7 +65,13 @@ def _number(digits: str) -> int:
 
 
 def _lean(match: re.Match[str], spoken: Spoken) -> int:
-    return calendar.lean_of(spoken, match.start(), match.end(), _LOOKING_BACK, _LOOKING_AHEAD)
+    side = calendar.lean_of(spoken, match.start(), match.end(), _LOOKING_BACK, _LOOKING_AHEAD)
+    return side or calendar.awaited(spoken, match.start(), match.end(), _AWAITED)
+
+
+def _is_habit(match: re.Match[str], spoken: Spoken) -> bool:
+    """每周一和周三, 每年5月, 每月8号: one of many."""
+    return _HABIT.search(spoken.text[max(0, match.start() - 11) : match.start()]) is not None
 
 
 def _year_of(match: re.Match[str], spoken: Spoken) -> int | None:
@@ -70,19 +80,29 @@ def _year_of(match: re.Match[str], spoken: Spoken) -> int | None:
     return spoken.on.year + _YEARS[match["near"]] if match["near"] else None
 
 
-def _date(match: re.Match[str], spoken: Spoken) -> Interval:
+def _date(match: re.Match[str], spoken: Spoken) -> Interval | None:
     number, monthday, year = _number(match["month"]), _number(match["day"]), _year_of(match, spoken)
     if year is None:
-        return calendar.yearless(spoken.on, number, monthday, _lean(match, spoken))
+        return (
+            None if _is_habit(match, spoken) else calendar.yearless(spoken.on, number, monthday, _lean(match, spoken))
+        )
     return calendar.day(date(year, number, monthday))
 
 
-def _month(match: re.Match[str], spoken: Spoken) -> Interval:
+def _span(match: re.Match[str], spoken: Spoken) -> Interval | None:
+    """2023年5月29日至6月4日."""
+    first = _year_of(match, spoken) or spoken.on.year
+    last = int(match["until"]) if match["until"] else first
+    start = date(first, _number(match["month"]), _number(match["day"]))
+    return calendar.days(start, date(last, _number(match["lastmonth"]), _number(match["last"])))
+
+
+def _month(match: re.Match[str], spoken: Spoken) -> Interval | None:
     number, year = _number(match["month"]), _year_of(match, spoken)
     if not 1 <= number <= 12:
         raise ValueError(number)
     if year is None:
-        return calendar.yearless(spoken.on, number, None, _lean(match, spoken))
+        return None if _is_habit(match, spoken) else calendar.yearless(spoken.on, number, None, _lean(match, spoken))
     return calendar.month(year, number)
 
 
@@ -91,8 +111,10 @@ def _year(match: re.Match[str], spoken: Spoken) -> Interval:
     return calendar.season(number, _SEASONS[match["season"]]) if match["season"] else calendar.year(number)
 
 
-def _monthday(match: re.Match[str], spoken: Spoken) -> Interval:
+def _monthday(match: re.Match[str], spoken: Spoken) -> Interval | None:
     """8号: of this month, or of the one beside it by the verb."""
+    if _is_habit(match, spoken):
+        return None
     on, monthday, side = spoken.on, _number(match["day"]), _lean(match, spoken)
     near = [calendar.month(on.year, on.month + shift).start.replace(day=monthday) for shift in (-1, 0, 1)]
     if side == PAST:
@@ -113,7 +135,9 @@ def _week(match: re.Match[str], spoken: Spoken) -> Interval:
     return calendar.day(whole.start, _WEEKDAYS[match["weekday"]]) if match["weekday"] else whole
 
 
-def _weekday(match: re.Match[str], spoken: Spoken) -> Interval:
+def _weekday(match: re.Match[str], spoken: Spoken) -> Interval | None:
+    if _is_habit(match, spoken):
+        return None
     side = _lean(match, spoken)
     if match["end"]:
         return calendar.weekend(spoken.on, -1 if side == PAST and spoken.on.weekday() < 5 else 0)
@@ -134,7 +158,14 @@ def _rule(pattern: str, read: Callable[[re.Match[str], Spoken], Interval | None]
 
 
 _YEAR = rf"(?:(?P<year>(?:19|20)\d\d|[一二][零〇九][零〇一二三四五六七八九]{{2}})\s?年|(?P<near>{'|'.join(_YEARS)}))"
+_UNTIL = (
+    rf"(?:(?P<until>(?:19|20)\d\d)\s?年)?(?P<lastmonth>{_NUMBER}{{1,3}})\s?月\s?(?P<last>{_NUMBER}{{1,3}})\s?[日号號]"
+)
 RULES = (
+    _rule(
+        rf"{_YEAR}(?P<month>{_NUMBER}{{1,3}})\s?月\s?(?P<day>{_NUMBER}{{1,3}})\s?[日号號](?:至|到|[-–~～—]){_UNTIL}",
+        _span,
+    ),
     _rule(rf"(?:{_YEAR}的?\s?)?(?P<month>{_NUMBER}{{1,3}})\s?月\s?(?P<day>{_NUMBER}{{1,3}})\s?[日号號]", _date),
     _rule(rf"(?:{_YEAR}的?\s?)?(?<![个個\d])(?P<month>{_NUMBER}{{1,3}})\s?月(?:份|(?!\s?{_NUMBER}))", _month),
     _rule(rf"{_YEAR}(?:的?(?P<season>[春夏秋冬])[天季]?)?", _year),

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from memory.observation import Interval
 from memory.reckoning import calendar
 from memory.reckoning.calendar import FUTURE, PAST, Spoken
-from memory.reckoning.english import MONTH, MONTHS, PART, WEEKDAYS, any_of, lean, named, part_of, rule
+from memory.reckoning.english import MONTH, MONTHS, PART, WEEKDAYS, any_of, is_habit, lean, named, part_of, rule
 
 _HOLIDAYS = {
     "christmas eve": (12, 24), "christmas day": (12, 25), "christmas": (12, 25), "new year's eve": (12, 31),
@@ -21,6 +21,8 @@ _BEFORE_MONTH = r"\b(?:in|since|until|till|by|during|from|around|through)"
 
 
 def _month_day(match: re.Match[str], spoken: Spoken) -> Interval | None:
+    if is_habit(match, spoken):
+        return None
     number, first, last = MONTHS[match["month"].lower()], int(match["day"]), int(match["last"] or match["day"])
     start = _dated(match, number, first, spoken)
     if match["week"]:
@@ -34,12 +36,23 @@ def _dated(match: re.Match[str], number: int, monthday: int, spoken: Spoken) -> 
     return calendar.yearless(spoken.on, number, monthday, lean(match, spoken)).start
 
 
+def _span(match: re.Match[str], _: Spoken) -> Interval | None:
+    """29 May–4 June 2023, May–July 2023: the year stands at the end, or at both."""
+    ends = MONTHS[match["month"].lower()], MONTHS[match["until"].lower()]
+    last = int(match["year"])
+    first = int(match["from"]) if match["from"] else last - (ends[0] > ends[1])
+    start, end = calendar.month(first, ends[0]), calendar.month(last, ends[1])
+    if match["day"] is None:
+        return calendar.days(start.start, end.end)
+    return calendar.days(start.start.replace(day=int(match["day"])), end.start.replace(day=int(match["last"])))
+
+
 def _month(match: re.Match[str], _: Spoken) -> Interval:
     return part_of(calendar.month(int(match["year"]), MONTHS[match["month"].lower()]), match)
 
 
 def _yearless_month(match: re.Match[str], spoken: Spoken) -> Interval | None:
-    if not named(match["month"]):
+    if not named(match["month"]) or is_habit(match, spoken):
         return None
     return part_of(calendar.yearless(spoken.on, MONTHS[match["month"].lower()], None, lean(match, spoken)), match)
 
@@ -85,7 +98,19 @@ def _monthday(match: re.Match[str], spoken: Spoken) -> Interval:
     return calendar.day(min(one for one in near if one >= on))
 
 
+_UNTIL_MONTH = rf"(?P<until>{any_of(MONTHS)})\b\.?"
+_FROM = r"(?:,?\s(?P<from>(?:19|20)\d\d))?"
+_NO_DAYS = "(?P<day>(?!))?(?P<last>(?!))?"
 RULES = (
+    rule(
+        rf"\b(?P<day>\d{{1,2}}){_ORDINAL}\s{MONTH}{_FROM}\s?[-–]\s?(?P<last>\d{{1,2}}){_ORDINAL}\s{_UNTIL_MONTH},?\s{_YEAR}",
+        _span,
+    ),
+    rule(
+        rf"\b{MONTH}\s(?P<day>\d{{1,2}}){_ORDINAL}{_FROM}\s?[-–]\s?{_UNTIL_MONTH}\s(?P<last>\d{{1,2}}){_ORDINAL},?\s{_YEAR}",
+        _span,
+    ),
+    rule(rf"\b{_NO_DAYS}{MONTH}{_FROM}\s?[-–]\s?{_UNTIL_MONTH},?\s{_YEAR}", _span),
     rule(rf"{_WEEK_OF}\b(?:the\s)?{_DAY}\s(?:of\s)?{MONTH}(?:,?\s(?:of\s)?{_YEAR})?", _month_day),
     rule(rf"{_WEEK_OF}\b{MONTH}\s(?:the\s)?{_DAY}(?:,?\s{_YEAR})?(?![\d:])", _month_day),
     rule(rf"{PART}\b{MONTH},?\s(?:of\s)?{_YEAR}", _month),

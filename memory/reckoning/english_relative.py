@@ -15,6 +15,7 @@ from memory.reckoning.english import (
     WEEKDAYS,
     any_of,
     count,
+    is_habit,
     lean,
     named,
     part_of,
@@ -97,7 +98,7 @@ def _lasting(match: re.Match[str], spoken: Spoken) -> Interval:
 
 
 def _weekday(match: re.Match[str], spoken: Spoken) -> Interval | None:
-    if not named(match["weekday"]):
+    if not named(match["weekday"]) or is_habit(match, spoken):
         return None
     number, turn = WEEKDAYS[match["weekday"].lower()], " ".join((match["turn"] or "").lower().split())
     if turn in _BACK:

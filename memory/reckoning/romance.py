@@ -61,18 +61,36 @@ _BACK = r"(?:passad[oa]|pasad[oa]|últim[oa]|anterior)\b"
 _AHEAD = r"(?:próxim[oa]|proxim[oa]|que\s(?:vem|viene)|seguinte|siguiente)"
 
 _LOOKING_BACK = re.compile(
-    r"\b(?:foi|era|fui|fomos|tive|teve|estava|comprei|fiz|vi|fue|fuimos|tuve|estuve|hice|compré|desde|há|hace|[a-zà-ú]{2,20}(?:ei|ou|aram|eram|iram|amos|é|ó|aron|ieron|imos))\b",
+    r"\b(?!(?:vamos|estamos|at[eé]|café)\b)(?:foi|era|fui|fomos|tive|teve|estava|comprei|fiz|vi|fue|fuimos|tuve|estuve|hice|compré|desde|há|hace|[a-zà-ú]{2,20}(?:ei|ou|aram|eram|iram|amos|é|ó|aron|ieron|imos))\b",
     re.IGNORECASE,
 )
 _LOOKING_AHEAD = re.compile(
-    r"\b(?:vou|vai|vamos|vão|irei|quero|pretendo|preciso|tenho|voy|va|van|iré|quiero|pienso|necesito|tengo|até|hasta"
-    r"|[a-zà-ú]{2,20}(?:arei|erei|irei|ará|erá|irá|aré|eré))\b",
+    r"\b(?:vou|vai|vamos|vão|irei|quero|queremos|pretend[oe]|pretendemos|preciso|tenho|voy|va|van|iré|quiero|pienso|pensamos|necesito|tengo"
+    r"|até|hasta|plane[jio]o|planeamos|planejamos|planeando|planejando|plano|plan|queda\sen"
+    r"|(?:decidi|decidí|decidimos|decidiu|decidió|decidiram|decidieron|combinamos|acordamos|resolvemos|acordé|combinei)\s(?:de\s|en\s)?[a-zà-ú]{1,20}[aeií]r"
+    r"|chegam?|llegan?|começam?|empiezan?|comienzan?|abrem?|abren|vencem?|vencen|terminam?|terminan|partem?|parten|sale|sai"
+    r"|marcad[oa]s?|agendad[oa]s?|programad[oa]s?|previst[oa]s?"
+    r"|[a-zà-ú]{1,20}r(?:ei|á|ás|emos|ão|án|é))\b",
+    re.IGNORECASE,
+)
+_AWAITED = re.compile(
+    r"\b(?:prazo|plazo|consulta|cita|entrega|casamento|boda|voo|vuelo|reunião|reunión|prova|examen|exame|vencimento|vencimiento|cirurgia|cirugía)\b",
+    re.IGNORECASE,
+)
+_HABIT = re.compile(
+    r"\b(?:tod[oa]s?|cada)\s(?:[oa]s?\s|los\s|las\s)?(?:anos?|años?|mes|mês|meses)?\s?(?:,\s)?(?:em\s|en\s|el\s)?$",
     re.IGNORECASE,
 )
 
 
 def _lean(match: re.Match[str], spoken: Spoken) -> int:
-    return calendar.lean_of(spoken, match.start(), match.end(), _LOOKING_BACK, _LOOKING_AHEAD)
+    side = calendar.lean_of(spoken, match.start(), match.end(), _LOOKING_BACK, _LOOKING_AHEAD)
+    return side or calendar.awaited(spoken, match.start(), match.end(), _AWAITED)
+
+
+def _is_habit(match: re.Match[str], spoken: Spoken) -> bool:
+    """Todo ano em julho, cada 5 de mayo: one of many."""
+    return _HABIT.search(spoken.text[max(0, match.start() - 30) : match.start()]) is not None
 
 
 def _count(word: str) -> int:
@@ -87,16 +105,27 @@ def _month_day(match: re.Match[str], spoken: Spoken) -> Interval | None:
     number, first, last = _MONTHS[match["month"].lower()], int(match["day"]), int(match["last"] or match["day"])
     if match["year"]:
         start = date(int(match["year"]), number, first)
+    elif _is_habit(match, spoken):
+        return None
     else:
         start = calendar.yearless(spoken.on, number, first, _lean(match, spoken)).start
     return calendar.days(start, start.replace(day=last))
 
 
-def _month(match: re.Match[str], spoken: Spoken) -> Interval:
+def _month(match: re.Match[str], spoken: Spoken) -> Interval | None:
     number = _MONTHS[match["month"].lower()]
     if match["year"]:
         return calendar.month(int(match["year"]), number)
+    if _is_habit(match, spoken):
+        return None
     return calendar.yearless(spoken.on, number, None, _lean(match, spoken))
+
+
+def _span(match: re.Match[str], _: Spoken) -> Interval | None:
+    """29 de maio–4 de junho de 2023."""
+    ends, last = (_MONTHS[match["month"].lower()], _MONTHS[match["until"].lower()]), int(match["year"])
+    first = int(match["from"]) if match["from"] else last - (ends[0] > ends[1])
+    return calendar.days(date(first, ends[0], int(match["day"])), date(last, ends[1], int(match["last"])))
 
 
 def _numeric(match: re.Match[str], _: Spoken) -> Interval:
@@ -132,6 +161,11 @@ def _rule(pattern: str, read: Callable[[re.Match[str], Spoken], Interval | None]
 
 
 RULES = (
+    _rule(
+        rf"\b(?P<day>\d{{1,2}})\sde\s{_MONTH}(?:\sde\s(?P<from>(?:19|20)\d\d))?\s?[-–]\s?(?P<last>\d{{1,2}})\sde\s"
+        rf"(?P<until>{_any(_MONTHS)})\sde\s{_YEAR}",
+        _span,
+    ),
     _rule(
         rf"\b(?P<day>\d{{1,2}})º?(?:\s?(?:-|–|a|e|y|ao|al)\s?(?P<last>\d{{1,2}}))?\s(?:de\s)?{_MONTH}(?:,?\s(?:de\s|del\s)?{_YEAR})?",
         _month_day,
