@@ -1,5 +1,7 @@
 """When PostgreSQL or Redis is away: what that looks like, and saying it once."""
 
+import errno
+
 import asyncpg
 import structlog
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -12,6 +14,7 @@ DATABASE = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,  # shutting down, starting up
     asyncpg.InsufficientResourcesError,  # too many connections, disk full
+    asyncpg.InternalClientError,  # what the driver says of a connection that breaks under a statement
 )
 REDIS = (OSError, RedisError)
 
@@ -21,6 +24,7 @@ _FROM_OUTSIDE = (
     asyncpg.InterfaceError,
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
+    asyncpg.InternalClientError,
 )
 
 _log = structlog.get_logger()
@@ -29,8 +33,15 @@ _log = structlog.get_logger()
 def caused(error: BaseException) -> bool:
     """Whether a job failed because a store was away, and not for a reason of its own."""
     if isinstance(error, DBAPIError):
-        return error.connection_invalidated or caused(error.__cause__ or error.orig or Exception())
-    return isinstance(error, _FROM_OUTSIDE)
+        # Around the driver's own error stands another one, where a connection was not even had.
+        inner = error.orig and (error.orig.__cause__ or error.orig)
+        return error.connection_invalidated or (inner is not None and caused(inner))
+    return isinstance(error, _FROM_OUTSIDE) or _no_socket(error)
+
+
+def _no_socket(error: BaseException) -> bool:
+    # A server on a Unix socket takes it away when it goes; a file that is missing has a name.
+    return isinstance(error, FileNotFoundError) and error.errno == errno.ENOENT and error.filename is None
 
 
 class Outage:

@@ -1,7 +1,9 @@
 """When failed work is tried again: later each time, at random, within bounds; never where its attempts are used up."""
 
+import errno
 from datetime import timedelta
 
+import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError
 
@@ -65,6 +67,11 @@ def test_a_store_that_is_away_is_told_from_a_fault_of_the_jobs_own() -> None:
     assert outage.caused(ConnectionRefusedError())
     assert not outage.caused(ValueError())
     assert not outage.caused(FileNotFoundError())
+    assert not outage.caused(FileNotFoundError(errno.ENOENT, "No such file or directory", "an export"))
+    assert outage.caused(FileNotFoundError(errno.ENOENT, "No such file or directory"))  # PostgreSQL's socket
+    not_yet = Exception("the adapter's")
+    not_yet.__cause__ = asyncpg.CannotConnectNowError("starting up")
+    assert outage.caused(DBAPIError("SELECT", {}, not_yet))
     assert not outage.caused(DBAPIError("SELECT", {}, ValueError()))
 
 
