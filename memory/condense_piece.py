@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from memory import dates
 from memory.observation import Interval, Line
+from memory.reckoning.language import language_of
 from memory.stems import stems
 from memory.terse.clause import Subject, clauses, subject_of, telling
-from memory.terse.speech import language_of
 from memory.terse.token import Token, tokens
 from memory.terse.wording import wording
 from memory.terse.words import Part

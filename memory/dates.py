@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from memory.observation import Interval
-from memory.reckoning import calendar, chinese, english_absolute, english_relative, romance
+from memory.reckoning import calendar, chinese, english_absolute, english_relative, french, german, italian, romance
 from memory.reckoning.calendar import Found, Rule, Spoken
+from memory.reckoning.language import language_of
 from memory.wordlist import listed
 
 
@@ -23,7 +24,7 @@ class Mention:
 def resolve(text: str, said_at: datetime) -> list[Mention]:
     """The dates in `text`, in its order, never overlapping; relative ones count from the day of `said_at` in its own offset.
 
-    English, Portuguese, Spanish and Chinese. What is vague ("recently"), habitual ("every Friday") or ambiguous
+    English, Portuguese, Spanish, German, French, Italian and Chinese. What is vague ("recently"), habitual ("every Friday") or ambiguous
     (03/04/2023 in English) yields none.
     """
     spoken = Spoken(text, said_at.date())
@@ -45,8 +46,18 @@ def _rules(text: str) -> Iterator[Rule]:
         yield from romance.RULES
     if digits and (romance_here or not _SPOKEN_ROMANCE.isdisjoint(words)):
         yield romance.DAY_FIRST
+    yield from _tongues_rules(text, words)
     if _CHINESE.search(text):
         yield from chinese.RULES
+
+
+def _tongues_rules(text: str, words: frozenset[str]) -> Iterator[Rule]:
+    """Those of a language of which words of dates stand here that no other has, or in which all the text is."""
+    for language, vocabulary, rules in _TONGUES:
+        if vocabulary.isdisjoint(words):
+            continue
+        if not (vocabulary - _SHARED).isdisjoint(words) or language_of(text) == language:
+            yield from rules
 
 
 def _longest(found: list[Found]) -> list[Found]:
@@ -81,6 +92,23 @@ _NUMERIC = (
         _numeric,
     ),
     Rule(re.compile(r"\b(?P<first>\d{1,2})(?P<mark>/)(?P<second>\d{1,2})/(?P<year>\d\d)\b(?!/)"), _numeric),
+)
+_TONGUES = tuple(
+    (language, frozenset(tongue.vocabulary()), rules)
+    for language, tongue, rules in (
+        ("de", german.GERMAN, german.RULES),
+        ("fr", french.FRENCH, french.RULES),
+        ("it", italian.ITALIAN, italian.RULES),
+    )
+)
+# Words that other languages have as well: these alone do not show which language a text is in.
+_SHARED = frozenset(
+    listed(
+        """
+    morgen tag mai april august september november jan jun jul aug sep sept feb apr hier mars an ans end weekend jour matin soir marzo agosto
+    sera notte sonntag
+    """
+    )
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory.observation import MAX_TEXT, Draft, Kind, Line, Priority
+from memory.reckoning.language import language_of
 from memory.sentences import is_question
 from memory.stems import stems
 from memory.terse import dialogue, english, foreign
@@ -13,7 +14,7 @@ from memory.terse.ear import Ear, Speech
 from memory.terse.kind import kind_of, priority_of
 from memory.terse.known import Said
 from memory.terse.line import Joined, joined
-from memory.terse.speech import PAUSE, Voices, label_of, language_of, spoken, talks, voices_of
+from memory.terse.speech import PAUSE, Voices, label_of, spoken, talks, voices_of
 from memory.terse.statement import Statement
 from memory.turn import Role, Turn
 

@@ -32,9 +32,12 @@ _ABBREVIATIONS = frozenset(
 )
 _END = re.compile(
     r"(?P<stop>[.!?…]+)[\"'”’)\]]*(?=\s|$)"  # a full stop only before a space: 3.5, example.com and v1.2 stay whole
-    r"|[。！？；]+[”」』）]*"
+    r"|[。！？；।॥؟۔።]+[”」』）]*"
     r"|\n+"
 )
+_GREEK = re.compile(r"[\u0370-\u03ff]")
+_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.$")
+_MONTHS_BEGIN = ("Jan", "Jän", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez")
 _LAST_WORD = re.compile(r"([\w.]{1,12})\.$")
 
 
@@ -42,7 +45,8 @@ def split(text: str) -> Iterator[str]:
     """The sentences of `text`, without the space around them; none is empty or longer than `LONGEST`."""
     start = 0
     for match in _END.finditer(text):
-        if match["stop"] == "." and _is_abbreviation(text[max(start, match.start() - 12) : match.start() + 1]):
+        before = text[max(start, match.start() - 12) : match.start() + 1]
+        if match["stop"] == "." and (_is_abbreviation(before) or _counts_a_day(before, text[match.end() :][:4])):
             continue
         yield from _bounded(text[start : match.end()])
         start = match.end()
@@ -50,7 +54,11 @@ def split(text: str) -> Iterator[str]:
 
 
 def is_question(sentence: str) -> bool:
-    return sentence.rstrip("\"'”’)] !…").endswith(("?", "？", "吗", "嗎", "呢")) or sentence.startswith("¿")
+    if sentence.endswith(";") and _GREEK.search(sentence):
+        return True  # their question mark
+    return sentence.rstrip("\"'”’)] !…").endswith(("?", "？", "؟", "\u037e", "吗", "嗎", "呢")) or sentence.startswith(
+        "¿"
+    )
 
 
 def _is_abbreviation(before: str) -> bool:
@@ -59,6 +67,11 @@ def _is_abbreviation(before: str) -> bool:
         return False
     bare = word[1].lower()
     return bare in _ABBREVIATIONS or (len(bare) == 1 and bare.isalpha() and word[1].isupper() and bare != "i")
+
+
+def _counts_a_day(before: str, after: str) -> bool:
+    """The stop of an ordinal, as German writes a date: "am 3. Mai"."""
+    return _ORDINAL.search(before) is not None and after.lstrip().startswith(_MONTHS_BEGIN)
 
 
 def _bounded(sentence: str) -> Iterator[str]:

@@ -22,12 +22,32 @@ _MONTHS = {
         enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
         """
     ),
+    "de": listed(
+        """
+        Januar Februar März April Mai Juni Juli August September Oktober November Dezember
+        """
+    ),
+    "fr": listed(
+        """
+        janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+        """
+    ),
+    "it": listed(
+        """
+        gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+        """
+    ),
 }
 _EAST = frozenset({"zh", "ja"})
 _WITH_OF = frozenset({"pt", "es"})
-_BEFORE = re.compile(r"(?:since|until|till|by|from|during|desde|até|hasta)\b", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"(?:since|until|till|by|from|during|desde|até|hasta|seit|bis|ab|depuis|jusqu'en|entro|dal)\b", re.IGNORECASE
+)
+_BEFORE_OR_IN = re.compile(rf"{_BEFORE.pattern}|(?:em|en|im|in)\b(?!\s\d+\s[^\W\d])", re.IGNORECASE)
 _LASTING = re.compile(r"(?:for\s)?(.*\s(?:month|year)s)(?:\snow)?", re.IGNORECASE)
-_YEARS_AWAY = re.compile(r".*(?:\byears?\s(?:ago|back)|\ban(?:os|os\satrás)|\baños|年[以之]?前)", re.IGNORECASE)
+_YEARS_AWAY = re.compile(
+    r".*(?:\byears?\s(?:ago|back)|\ban(?:os|os\satrás)|\baños|\bjahren?|\bans|\banni\sfa|年[以之]?前)", re.IGNORECASE
+)
 
 
 def in_place_of(said: str, days: Interval, language: str = "en") -> str:
@@ -36,12 +56,12 @@ def in_place_of(said: str, days: Interval, language: str = "en") -> str:
         return f"{lasting[1]} (since {written(days)})"
     if _YEARS_AWAY.fullmatch(said):
         return f"{said} ({written(days, language)})"
-    before = _BEFORE.match(said)
+    before = (_BEFORE if language == "en" else _BEFORE_OR_IN).match(said)
     return f"{before[0].lower()} {written(days, language)}" if before else written(days, language)
 
 
 def written(days: Interval, language: str = "en") -> str:
-    """7 May 2023, 5-11 June 2023 (with a dash), June 2023, 2022; pt, es and zh in their own way, others as English."""
+    """7 May 2023, 5-11 June 2023 (with a dash), June 2023, 2022; pt, es, de, fr, it and zh in their own way, others as English."""
     if days.start == days.end:
         return _day(days.start, language)
     if _is_whole_year(days):
@@ -55,7 +75,8 @@ def _stretch(start: date, end: date, language: str) -> str:
     if language in _EAST:
         return f"{_day(start, language)}至{_day(end, language)}"
     if _same_month(start, end):
-        return f"{start.day}–{_day(end, language)}"
+        dot = "." if language == "de" else ""
+        return f"{start.day}{dot}–{_day(end, language)}"
     first = _day(start, language)
     return f"{first.removesuffix(_year(start, language)) if start.year == end.year else first}–{_day(end, language)}"
 
@@ -81,7 +102,8 @@ def _day(on: date, language: str) -> str:
     if language in _EAST:
         return f"{on.year}年{on.month}月{on.day}日"
     of = " de" if language in _WITH_OF else ""
-    return f"{on.day}{of} {_name(on, language)}{_year(on, language)}"
+    dot = "." if language == "de" else ""
+    return f"{on.day}{dot}{of} {_name(on, language)}{_year(on, language)}"
 
 
 def _month(on: date, language: str) -> str:

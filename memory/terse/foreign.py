@@ -11,18 +11,18 @@ from memory.terse.statement import Statement
 
 _OPENERS = re.compile(
     r"(?:(?:ol[áa]|oi|bom dia|boa (?:tarde|noite)|obrigad[oa]|muito obrigad[oa]|valeu|tudo bem|sim|não|claro|bem|pois"
-    r"|hola|buen(?:os|as) (?:d[ií]as|tardes|noches)|(?:muchas )?gracias|s[ií]|claro|bueno|vale|pues|hey|ok(?:ay)?"
+    r"|hola|buen(?:os|as) (?:d[ií]as|tardes|noches)|(?:muchas )?gracias|s[ií]|claro|bueno|vale|pues|hey|ok(?:ay)?|hallo|guten (?:tag|morgen|abend)|danke(?: schön| sehr)?|vielen dank|bonjour|bonsoir|salut|merci(?: beaucoup)?|buongiorno|buonasera|ciao|grazie(?: mille)?"
     r"|你好|您好|嗨|哈喽|谢谢你?|謝謝你?|好的|是的|嗯|哦|啊|对|對|不客气|不客氣|早上好|晚上好|再见|再見|拜拜|哈哈+)(?!\w|[\u3400-\u9fff])[\s,.!:，。！、~～]*)+",
     re.IGNORECASE,
 )
 _ONLY_POLITE = re.compile(
     r"\W*(?:(?:muito |muchas )?(?:obrigad[oa]|gracias)\b.{0,40}|de nada|at[ée] (?:logo|mais|amanhã)|hasta (?:luego|mañana|pronto)|adi[óo]s|tchau"
-    r"|por favor|tudo bem|(?:太|真)?(?:谢谢|謝謝|感谢|感謝)[^，,]{0,12}|(?:太|真)[\u3400-\u9fff]{1,4}了|没问题|沒問題|好啊|好呀|不错|明白了?|知道了|我会的|辛苦了)\W*",
+    r"|por favor|tudo bem|(?:vielen |herzlichen )?dank(?:e (?:schön|sehr|dir|ihnen))?\b.{0,20}|gute nacht|bis (?:bald|morgen|später)|(?:un grand )?merci\b.{0,24}|bonne (?:nuit|journée|soirée)|à (?:bientôt|demain)|grazie\b.{0,24}|buona (?:notte|giornata)|a (?:presto|domani)|(?:太|真)?(?:谢谢|謝謝|感谢|感謝)[^，,]{0,12}|(?:太|真)[\u3400-\u9fff]{1,4}了|没问题|沒問題|好啊|好呀|不错|明白了?|知道了|我会的|辛苦了)\W*",
     re.IGNORECASE,
 )
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_TRAILING = " \t.。!！~～;；"
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LATIN = 0x024F  # the last Latin letter of the two-byte range; beyond it signs are parts of words
+_TRAILING = " \t.。!！~～;；।॥۔"
 
 
 def statements(speech: Speech, language: str) -> Iterator[Statement]:
@@ -37,8 +37,13 @@ def statements(speech: Speech, language: str) -> Iterator[Statement]:
 
 
 def _tells(said: str) -> bool:
-    """Two words, or three characters of Chinese, or a number: less than that is an interjection."""
-    return any(map(str.isdigit, said)) or len(_UNSPACED.findall(said)) > 2 or len(_WORD.findall(said)) > 1
+    """Two words or more, or three characters of Chinese, or a number: less than that is an interjection."""
+    return any(map(str.isdigit, said)) or len(_UNSPACED.findall(said)) > 2 or sum(map(_is_word, said.split())) > 1
+
+
+def _is_word(word: str) -> bool:
+    """Two letters at least; the vowel signs of a script count as letters."""
+    return sum(letter.isalpha() or ord(letter) > _LATIN for letter in word) > 1
 
 
 def _dated(said: str, mentions: Iterable[dates.Mention], language: str) -> str:

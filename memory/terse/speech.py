@@ -1,6 +1,7 @@
 """Who speaks in a talk, in which language, and what of a turn's text is speech at all."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,7 +9,6 @@ from datetime import timedelta
 from memory import sentences
 from memory.terse.words import PARTS
 from memory.turn import Role, Turn
-from memory.wordlist import listed
 
 PAUSE = timedelta(hours=6)  # after so long a silence people begin anew
 _MACHINE = re.compile(
@@ -26,23 +26,8 @@ _ORDERS = re.compile(
     re.IGNORECASE,
 )
 _MARK = re.compile(r"[^\w\s]")
-_HAN, _KANA = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
-_LATIN_WORD = re.compile(r"[a-zà-öø-ÿ']+")
 _BRIEF = 16  # characters of a sentence that may be half marks: "$59.90"
 _LONGEST_NAME = 60  # characters
-_SAMPLE = 2_000  # characters that show a turn's language
-_ENGLISH = "the and is to i i'm my it you of in was have for that with we are on at this me be so just not but had our no yes hi hello"
-_PORTUGUESE = """
-o e é eu não uma meu minha para com que em na no do da foi se mas os as ao muito você estou tenho ontem nós um bom dia tudo bem olá oi
-obrigado obrigada sim boa noite tarde quero vou
-"""
-_SPANISH = """
-el y es yo no una mi para con que en la lo del fue se pero los las al muy usted estoy tengo ayer nosotros un me hola gracias buenos buenas
-días sí quiero
-"""
-_MARKERS = {
-    language: frozenset(listed(text)) for language, text in (("en", _ENGLISH), ("pt", _PORTUGUESE), ("es", _SPANISH))
-}
 _LABELS = {"en": "User", "pt": "Usuário", "es": "Usuario", "zh": "用户", "ja": "ユーザー"}
 
 
@@ -117,18 +102,5 @@ def spoken(text: str) -> tuple[list[str], list[str]]:
 
 
 def _is_prose(sentence: str) -> bool:
-    marks = len(_MARK.findall(sentence))
+    marks = sum(unicodedata.category(mark)[0] != "M" for mark in _MARK.findall(sentence))  # vowel signs are no marks
     return marks * (4 if len(sentence) >= _BRIEF else 2) <= len(sentence)
-
-
-def language_of(text: str) -> str:
-    """en, pt, es, zh, ja, or "other"; what shows no language at all counts as English when it is plain ASCII."""
-    sample = text[:_SAMPLE].lower().replace("’", "'")
-    if not sample.isascii() and len(_HAN.findall(sample)) * 4 > len(sample.replace(" ", "")):
-        return "ja" if _KANA.search(sample) else "zh"
-    words = frozenset(_LATIN_WORD.findall(sample))
-    score = {language: len(words & markers) for language, markers in _MARKERS.items()}
-    best = max(score, key=lambda language: score[language])
-    if score[best]:
-        return best
-    return "en" if sample.isascii() else "other"

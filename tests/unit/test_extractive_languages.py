@@ -6,7 +6,7 @@ import pytest
 
 from memory import extractive
 from memory.observation import Draft, Interval, Kind, Priority
-from memory.terse.speech import language_of
+from memory.reckoning.language import language_of
 from memory.turn import Role, Turn
 
 MONDAY = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -32,6 +32,12 @@ def texts(text: str) -> list[str]:
         ("Rua das Flores 12", "en"),
         ("Вчера я купил дом", "other"),
         ("", "en"),
+        ("Ich ziehe im Mai um", "de"),
+        ("Nous avons deux enfants", "fr"),
+        ("Abbiamo due gatti e un cane", "it"),
+        ("Mam psa i kota z Łomży", "other"),
+        ("I met Łukasz and his wife", "en"),
+        ("मैं दिल्ली में रहता हूँ", "other"),
     ],
 )
 def test_the_language_of_a_turn_is_told_by_its_small_words(text: str, language: str) -> None:
@@ -69,11 +75,23 @@ def test_chinese_plans_are_plans() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Wczoraj kupiłem dom w Łodzi.", "東京に住んでいます。", "어제 서울에 갔어요.", "Вчера я купил дом в Омске."],
+    [
+        "Wczoraj kupiłem dom w Łodzi.",
+        "東京に住んでいます。",
+        "어제 서울에 갔어요.",
+        "Вчера я купил дом в Омске.",
+        "मेरी दो बेटियाँ हैं।",
+        "எனக்கு இரண்டு மகள்கள் உள்ளனர்.",
+        "ฉันแพ้ถั่วลิสง",
+        "میری دو بیٹیاں ہیں۔",
+        "لدي ابنتان في تونس.",
+        "Έχω δύο κόρες στην Πάτρα.",
+        "Nina binti wawili wanaosoma Arusha.",
+    ],
 )
 def test_a_language_without_rules_keeps_its_sentences(text: str) -> None:
     (said,) = texts(text)
-    assert said.endswith(text.rstrip(".。"))
+    assert said.endswith(text.rstrip(".。।۔"))
 
 
 @pytest.mark.parametrize(
@@ -81,3 +99,42 @@ def test_a_language_without_rules_keeps_its_sentences(text: str) -> None:
 )
 def test_courtesies_in_other_languages_leave_no_line(text: str) -> None:
     assert texts(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "आप कहाँ रहते हैं?",
+        "أين تسكن؟",
+        "Πού μένεις;",
+        "धन्यवाद।",
+        "Спасибо!",
+        "Vielen Dank!",
+        "Merci beaucoup !",
+        "Grazie mille!",
+    ],
+)
+def test_questions_and_thanks_in_any_language_leave_no_line(text: str) -> None:
+    assert texts(text) == []
+
+
+def test_a_turn_without_rules_for_its_language_keeps_each_statement_and_no_question() -> None:
+    assert texts("मुझे चाय पसंद है। आपको क्या पसंद है? मेरी बहन पुणे में है।") == ["User: मुझे चाय पसंद है", "User: मेरी बहन पुणे में है"]
+
+
+@pytest.mark.parametrize(
+    ("text", "note", "day"),
+    [
+        ("Gestern habe ich ein Fahrrad gekauft.", "1. März 2026 habe ich ein Fahrrad gekauft", date(2026, 3, 1)),
+        ("Am 3. Mai 2026 heirate ich.", "Am 3. Mai 2026 heirate ich", date(2026, 5, 3)),
+        ("Demain je vends mon vélo.", "3 mars 2026 je vends mon vélo", date(2026, 3, 3)),
+        ("Ieri ho venduto la bici.", "1 marzo 2026 ho venduto la bici", date(2026, 3, 1)),
+    ],
+)
+def test_german_french_and_italian_dates_stand_in_their_own_words(text: str, note: str, day: date) -> None:
+    (draft,) = observed(text)
+    assert (draft.text, draft.refers_to) == (f"User: {note}", Interval(day, day))
+
+
+def test_a_month_keeps_its_preposition() -> None:
+    assert texts("Queremos vender la casa en junio.") == ["Usuario: Queremos vender la casa en junio de 2026"]
