@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 _CHUNK = 1 << 20  # characters read at once
 _LONGEST_FIRST_LINE = 1 << 26  # characters; a longer first line is taken for a document written in one line
+_LONGEST_VALUE = 1 << 28  # characters of one line, one element, or one value: what is held at once
 
 # Raw tabs and line ends inside strings are wrong, and frequent, and harmless.
 _DECODER = json.JSONDecoder(strict=False)
@@ -25,6 +26,8 @@ def documents(path: Path) -> Iterator[Any]:
 
     Raises UnreadableFile where the file goes wrong, after the values before that place.
     """
+    if path.exists() and not path.is_file():
+        raise UnreadableFile("is no regular file")
     try:
         with path.open("rb") as head:
             encoding = json.detect_encoding(head.read(4))
@@ -46,7 +49,7 @@ def _values(text: TextIO) -> Iterator[Any]:
     if start == "[":
         yield from _elements(text)
     else:
-        yield _decoded(text.read(), "")
+        yield _decoded(_bounded(text.read(_LONGEST_VALUE + 1)), "")
 
 
 def _is_json_lines(text: TextIO) -> bool:
@@ -56,7 +59,9 @@ def _is_json_lines(text: TextIO) -> bool:
         line = text.readline(_LONGEST_FIRST_LINE)
     try:
         json_lines = (
-            line.endswith("\n") and _DECODER.decode(line) is not None and any(not rest.isspace() for rest in text)
+            line.endswith("\n")
+            and _DECODER.decode(line) is not None
+            and any(not rest.isspace() for rest in _read(text))
         )
     except (ValueError, RecursionError):
         json_lines = False
@@ -65,9 +70,21 @@ def _is_json_lines(text: TextIO) -> bool:
 
 
 def _lines(text: TextIO) -> Iterator[Any]:
-    for number, line in enumerate(text, 1):
+    for number, line in enumerate(_read(text), 1):
         if not line.isspace():
-            yield _decoded(line, f"line {number} ")
+            yield _decoded(_bounded(line), f"line {number} ")
+
+
+def _read(text: TextIO) -> Iterator[str]:
+    """Line after line; one that is too long comes cut, and is refused by `_bounded`."""
+    while line := text.readline(_LONGEST_VALUE + 1):
+        yield line
+
+
+def _bounded(value: str) -> str:
+    if len(value) > _LONGEST_VALUE:
+        raise UnreadableFile(f"holds a value of more than {_LONGEST_VALUE >> 20} Mi characters")
+    return value
 
 
 def _first_character(text: TextIO) -> str:
@@ -145,7 +162,7 @@ class _Window:
                     return value
 
     def _more(self) -> bool:
-        rest = self._held[self._at :]
+        rest = _bounded(self._held[self._at :])
         chunk = self._text.read(max(_CHUNK, len(rest)))
         if chunk:
             self._before += self._at

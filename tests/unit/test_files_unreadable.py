@@ -1,6 +1,7 @@
 """Files that are damaged, odd or large: a clear word where they go wrong, and nothing lost before that place."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,23 @@ def test_a_long_list_is_not_held_whole(tmp_path: Path) -> None:
         file.truncate(5 << 18)  # what was not read yet is not there any more, which a whole reading would not notice
     with pytest.raises(UnreadableFile):
         list(chats)
+
+
+def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(UnreadableFile, match="no regular file"):
+            next(documents(path))
+
+
+@pytest.mark.parametrize(
+    "content", ["[" + "[" * 5_000, '{"a": "' + "b" * 5_000 + '"}', '{"a": 1}\n{"a": "' + "b" * 5_000]
+)
+def test_a_value_without_end_is_refused_before_it_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    monkeypatch.setattr("intake.documents._LONGEST_VALUE", 1_000)
+    monkeypatch.setattr("intake.documents._CHUNK", 100)
+    (tmp_path / "endless.json").write_text(content)
+    with pytest.raises(UnreadableFile):
+        list(documents(tmp_path / "endless.json"))
