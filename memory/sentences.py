@@ -35,6 +35,12 @@ _END = re.compile(
     r"|[。！？；।॥؟۔።]+[”」』）]*"
     r"|\n+"
 )
+_ASKS = re.compile(
+    r"\W*(?:(?:hi|hey|hello|so|and|but|also|ok(?:ay)?)\W+){0,2}(?:(?:what|how|where|when|who|why|which)(?:'s|’s|\s(?:is|are|was|were|do|does|did|can"
+    r"|could|should|would|will|am|about|many|much|long|far))\s(?!\w+\s(?:to|for)\sme\sis\b)"
+    r"|(?:do|does|did|is|are|was|were|have|has|am)\s(?:you|there|it|i|we|they|he|she)\b)",
+    re.IGNORECASE,
+)
 _GREEK = re.compile(r"[\u0370-\u03ff]")
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.$")
 _MONTHS_BEGIN = ("Jan", "Jän", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez")
@@ -56,9 +62,13 @@ def split(text: str) -> Iterator[str]:
 def is_question(sentence: str) -> bool:
     if sentence.endswith(";") and _GREEK.search(sentence):
         return True  # their question mark
-    return sentence.rstrip("\"'”’)] !…").endswith(("?", "？", "؟", "\u037e", "吗", "嗎", "呢")) or sentence.startswith(
-        "¿"
-    )
+    ending = sentence.rstrip("\"'”’)] !…")
+    return ending.endswith(("?", "？", "؟", "\u037e", "吗", "嗎", "呢")) or sentence.startswith("¿") or asks(sentence)
+
+
+def asks(sentence: str) -> bool:
+    """Whether an English sentence is built as a question, though no mark says so: "how do I get there"."""
+    return _ASKS.match(sentence) is not None
 
 
 def _is_abbreviation(before: str) -> bool:

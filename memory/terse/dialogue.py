@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from memory.terse.clause import Subject, telling
 from memory.terse.ear import Ear
+from memory.terse.refusal import participle, reach, refusal
 from memory.terse.statement import Statement
 from memory.terse.token import Token, tokens
 from memory.terse.wording import wording
-from memory.terse.words import OWN
+from memory.terse.words import OWN, Part
 from memory.turn import Turn
 
 _ASKING = re.compile(
@@ -16,11 +17,19 @@ _ASKING = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TRANSIENT = re.compile(
-    r"(?:tell|explain|help|show|say|repeat|clarify|describe|translate|summari[sz]e|rewrite|write|give|list|wait|hold|let|advise)\b",
+    r"(?:don't|do not|never|tell|explain|help|show|say|repeat|clarify|describe|translate|summari[sz]e|rewrite|write|give|list|wait|hold|let|advise)\b",
+    re.IGNORECASE,
+)
+_CALLING = re.compile(
+    r"(?P<verb>call|contact|e-?mail|text|message|ring|phone|notify|inform|wake|remind|alert|ping|address) (?:me|us)\b",
     re.IGNORECASE,
 )
 _YES_OR_NO = re.compile(
-    r"\W*(?P<word>yes|yeah|yep|yup|sure|correct|right|exactly|no|nope|nah)\b(?:[,. ]+(?:please|thanks|thank you|i do|i am|it is|that's right))?\W*",
+    r"\W*(?P<word>yes|yeah|yep|yup|sure|please(?: do)?|of course|absolutely|certainly|correct|right|exactly|no|nope|nah)\b(?:[,. ]+(?:please|thanks|thank you|i do|i am|it is|that's right))?\W*",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    r"(?:\w+,? ){0,2}?(?:(?:shall|should|may|can|could) i|(?:do you want|would you like) me to)(?: also| now| just)? ",
     re.IGNORECASE,
 )
 _SAYS_NO = frozenset({"no", "nope", "nah"})
@@ -37,7 +46,12 @@ _ANSWERED = 6  # words of the question that a yes or no confirms
 
 def special(sentence: str, asked: str | None, turn: Turn, ear: Ear) -> Statement | None:
     """A bare yes or no to the agent's question, or a request to it."""
-    return _confirmation(sentence, asked, turn, ear) or _request(sentence, turn, ear)
+    return (
+        _confirmation(sentence, asked, turn, ear)
+        or refusal(sentence, turn, ear)
+        or reach(sentence)
+        or _request(sentence, turn, ear)
+    )
 
 
 def _request(sentence: str, turn: Turn, ear: Ear) -> Statement | None:
@@ -46,12 +60,14 @@ def _request(sentence: str, turn: Turn, ear: Ear) -> Statement | None:
     if asking is None or _TRANSIENT.match(asking["what"]):
         return None
     words = [word for word in tokens(asking["what"], turn.said_at, ear.common) if word.low not in OWN]
+    if called := _CALLING.match(asking["what"]):
+        deed = f"be {participle(called['verb'].lower())}"
+        words[0] = Token(deed, deed, Part.TELLS)  # "call me after ten" asks to be called
     if len(telling(words)) < 2:
         return None
     note = " ".join(wording(words, Subject.NAMED, ear.called)).replace(" ,", ",")
     days = next((word.days for word in words if word.days), None)
-    wish = note.replace("remind", "be reminded", 1) if note.startswith("remind ") else note
-    return Statement(f"asks to {wish}", sentence, days)
+    return Statement(f"asks to {note}", sentence, days)
 
 
 def _confirmation(sentence: str, asked: str | None, turn: Turn, ear: Ear) -> Statement | None:
@@ -59,11 +75,15 @@ def _confirmation(sentence: str, asked: str | None, turn: Turn, ear: Ear) -> Sta
     answer = _YES_OR_NO.fullmatch(sentence)
     if answer is None or asked is None:
         return None
-    words = wording(tokens(asked, turn.said_at, ear.common), Subject.NAMED, ear.called)[:_ANSWERED]
+    offered = _OFFER.match(asked)
+    question = asked[offered.end() :] if offered else asked
+    words = wording(tokens(question, turn.said_at, ear.common), Subject.NAMED, ear.called)[:_ANSWERED]
     if not words:
         return None
-    word = "no" if answer["word"].lower() in _SAYS_NO else "yes"
-    return Statement(f"{' '.join(words).replace(' ,', ',')}? {word}", asked)
+    said, agreed = " ".join(words).replace(" ,", ","), answer["word"].lower() not in _SAYS_NO
+    if offered:
+        return Statement(f"asks {'to' if agreed else 'not to'} {said}", asked)
+    return Statement(f"{said}? {'yes' if agreed else 'no'}", asked)
 
 
 def deeds(turn: Turn, spoken: Sequence[str], ear: Ear) -> Iterator[Statement]:

@@ -81,7 +81,7 @@ def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> 
     brief = first or (speech.to_agent and subject is Subject.SPEAKER)
     if not tells or (len(tells) < 2 and not brief and not any(map(_stands_out, tells))):
         return []
-    if not first and _is_of_the_chat(clause, tells):
+    if (not first and _is_of_the_chat(clause, tells)) or _only_chats(clause):
         return []
     words = wording(clause, subject, ear.called, speech.hearer, spelled=speech.to_agent)
     if len(words) < 2 and not (brief and len(clause) < _SHORT):
@@ -96,6 +96,13 @@ def _is_of_the_chat(clause: Sequence[Token], tells: Sequence[Token]) -> bool:
     return all(word.days or word.low in _OF_THE_CHAT for word in tells) and not any(
         word.part is Part.NOT for word in clause
     )
+
+
+def _only_chats(clause: Sequence[Token]) -> bool:
+    """That one is back, or talks again next week; not even as an answer does it say something."""
+    chats = [word for word in clause if word.low in _OF_THE_CHAT and word.part is not Part.SILENT]
+    rest = [word for word in telling(clause) if word not in chats]
+    return bool(chats) and all(word.days for word in rest) and not any(word.part is Part.NOT for word in clause)
 
 
 def _stands_out(word: Token) -> bool:
@@ -118,9 +125,17 @@ def _context(question: str | None, turn: Turn, clause: Sequence[Token], ear: Ear
     asked = ear.new_in(telling(tokens(question, turn.said_at, ear.common)))
     fresh = [word for word in asked if not (word.days or word.low in ear.called or stem(word.low) in mine)]
     if len(fresh) < 2:
-        return ""
+        return _asked(question, turn, ear) if all(word.days for word in telling(clause)) else ""
     ear.note(fresh)
     return " ".join(word.text for word in fresh[:_CONTEXT]) + "? "
+
+
+def _asked(question: str, turn: Turn, ear: Ear) -> str:
+    """What a bare date answers: "leave?" for "When do you leave?"."""
+    words = [
+        word for word in wording(tokens(question, turn.said_at, ear.common), Subject.NAMED, ear.called) if word != ","
+    ]
+    return " ".join(words[:_CONTEXT]) + "? " if words else ""
 
 
 def _pictured(caption: str, turn: Turn, ear: Ear) -> Iterator[Statement]:

@@ -24,9 +24,13 @@ _CUES = (
         ),
     ),
     (
+        Kind.PREFERENCE,
+        r"^\W*(?:\w+\W+){0,3}?(?:(?:please|could you|can you|would you)[ ,]+(?:don't|don’t|do not|never|not|no)|(?:don't|do not|never) \w+ me)\b(?! forget)",
+    ),
+    (
         Kind.TASK,
         (
-            r"\b(?:please|remind me|(?:need|have|got) to|must|to-?do|can you|could you|would you|make sure|don't forget"
+            r"\b(?:please|remind me|(?:need|have|got) to|must|(?:shall|should|may) i|(?:like|want) me to|to-?do|can you|could you|would you|make sure|don't forget"
             r"|preciso|por favor|lembr[ea]-me|tenho que|necesito|recuérdame|tengo que)\b|请|請|提醒我|帮我|幫我|需要"
         ),
     ),

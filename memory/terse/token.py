@@ -12,7 +12,7 @@ from memory.terse.words import PARTS, PRONOUNS, Part
 
 _LONGEST_WORD = 60  # longer is no word: encoded data, a key, keys leaned upon
 _PIECE = re.compile(
-    r"<[A-Z][A-Z0-9_]{0,40}(?::[^<>\s]{1,80})?>|https?://\S{1,200}|\d{1,2}:\d\d(?:\s?[ap]m\b)?|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|[^\s,;:!?()…\"“”–—\[\]{}|]+|[,;:()…–—\"“”\[\]{}|]"
+    r"<[A-Z][A-Z0-9_]{0,40}(?::[^<>\s]{1,80})?>|https?://\S{1,200}|\d{1,2}:\d\d(?:\s?[ap]m\b)?(?:–\d{1,2}:\d\d(?:\s?[ap]m\b)?)?|[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|(?:[^\s,;:!?()…\"“”–—\[\]{}|]|(?<=\w)–(?=\w))+|[,;:()…–—\"“”\[\]{}|]"
 )
 _EDGES = ".'*_~`^=\\"
 # What only fills: gone before a sentence is read.

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 
 from memory.terse.clause import Subject
 from memory.terse.token import Token
-from memory.terse.words import COUNTED, MODALS, PARTS, PAST, SECOND, THIRD, Part
+from memory.terse.words import COUNTED, MODALS, PARTS, PAST, RECURRING, SECOND, THIRD, WEEKLY, Part
 from memory.wordlist import listed
 
 _CARRY = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.LIGHT, Part.NOT, Part.LINK})
+_WITHOUT_A_DEED = frozenset({Part.SILENT, Part.LINK, Part.MARK})
+_HELPS = frozenset({"help", "helps", "helped", "helping"})
+_EVERY = frozenset({"every", "each"})
 _NOUNLIKE = frozenset({Part.TELLS, Part.VAGUE})
 _VERBLIKE = frozenset({Part.TELLS, Part.LIGHT})
 _DESCRIBED = frozenset({Part.TELLS, Part.COLOUR, Part.VAGUE, Part.PRAISE})
@@ -107,7 +110,7 @@ class _Scribe:
     def _kept(self, place: int, word: Token, following: Token | None) -> str | None:
         match word.part:
             case Part.SILENT:
-                return self._silent(place, word, following)
+                return word.low if self._recurs(place, word) else self._silent(place, word, following)
             case Part.LINK:
                 return self._link(place, word, following)
             case Part.MARK:
@@ -122,7 +125,18 @@ class _Scribe:
             return "doesn't" if word.low == "don't" and self._follows_bare_i(place) else word.low
         if word.low == "gonna":
             return "will"
-        return _third_person(word) if not self.note and self._follows_bare_i(place) else word.text
+        return _third_person(word) if self._follows_bare_i(place) and self._opens(place) else word.text
+
+    def _opens(self, place: int) -> bool:
+        """Whether this is the first word of the note, or the first beside those that only say when."""
+        return not self.note or (
+            place > 1
+            and self.last is Part.TELLS
+            and all(
+                word.days or word.low in RECURRING or word.low in WEEKLY or word.part in _WITHOUT_A_DEED
+                for word in self.words[:place]
+            )
+        )
 
     def _dangles(self, word: Token) -> bool:
         """A verb that lost its object; but "the blue plan" is whole."""
@@ -144,6 +158,8 @@ class _Scribe:
             return None
         if word.low == "like" and following and self._follows_bare_i(place):
             return "like" if self.note else "likes"
+        if not self.note and following and word.low == "on" and following.low in WEEKLY:
+            return word.low
         if not self.note or following is None or (following.part is Part.LINK and word.low != "instead"):
             return None
         if self.note[-1] == "," and word.low in _NEVER_FIRST:
@@ -157,11 +173,18 @@ class _Scribe:
             return self._owning(place, word)
         if not self.note or before is None:
             return self._opening(word, following)
-        if following and self._counts(place, word, before):
+        if following and (self._counts(place, word, before) or self._stands_for_a_thing(place, word, before)):
             return word.low
         if word.low in _OBJECTS:
-            return word.low if before.part in _VERBLIKE and not self._owns(place, word) else None
+            return word.low if self._is_object(place, word, before, following) else None
         return word.low if following and _is_needed(word, before, following) else self._you(word)
+
+    def _recurs(self, place: int, word: Token) -> bool:
+        """The "every" of "every Monday", and the "other" of "every other week"."""
+        after = self.words[place + 1] if place + 1 < len(self.words) else None
+        if word.low in _EVERY:
+            return after is not None and (after.low in RECURRING or after.text[0].isdigit())
+        return word.low == "other" and place > 0 and self.words[place - 1].low == "every"
 
     def _counts(self, place: int, word: Token, before: Token) -> bool:
         """Small words that belong to a number: "900 euros a month", "at most eight people"."""
@@ -199,6 +222,18 @@ class _Scribe:
         if not owns:
             return None
         return "have" if word.low == "have" and self.words[place - 1].low == "they" else _OWNING[word.low]
+
+    def _stands_for_a_thing(self, place: int, word: Token, before: Token) -> bool:
+        """The "one" of "the red one"."""
+        if word.low not in {"one", "ones"} or place < 2:
+            return False
+        return before.part in _DESCRIBED and self.words[place - 2].low in {"the", "a", "an", "this", "that"}
+
+    def _is_object(self, place: int, word: Token, before: Token, following: Token | None) -> bool:
+        """Whether a verb stands before "me" and needs it; whom somebody helps carry things, the line says already."""
+        if word.low in {"me", "us"} and before.low in _HELPS and following:
+            return False
+        return before.part in _VERBLIKE and not self._owns(place, word)
 
     def _you(self, word: Token) -> str | None:
         if self.last is not Part.LINK or word.low not in SECOND:

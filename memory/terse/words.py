@@ -94,6 +94,17 @@ JOINTS = frozenset(
     """
     )
 )
+# What comes back: "every" before these is half of the fact.
+RECURRING = frozenset(
+    listed(
+        """
+    day days night nights morning mornings afternoon evening week weeks weekend month months quarter year years hour hours minute minutes
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november
+    december spring summer autumn winter christmas easter other second third single two three four five six time
+    """
+    )
+)
+WEEKLY = frozenset(listed("mondays tuesdays wednesdays thursdays fridays saturdays sundays weekends weekdays"))
 HEADS = FIRST | SECOND | THIRD | THING | YOURS | {"my", "our", "let's"}
 
 # For "he" and "she": whom a note may name instead.

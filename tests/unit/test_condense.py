@@ -209,3 +209,13 @@ def test_an_empty_log_reflects_to_an_empty_log() -> None:
 def test_a_large_log_is_reflected_without_delay() -> None:
     lines: Sequence[Line] = many(3_000)
     assert covered(reflect(lines, 4_000)) == [one.id for one in lines]
+
+
+@pytest.mark.parametrize(
+    "days",
+    ["1 March–31 May 2026", "1 December 2025–28 February 2026", "5–11 June 2026", "10:00–12:30 on the Porto–Vigo line"],
+)
+def test_a_span_stays_a_span(days: str) -> None:
+    old = line(1, f"Iris: opening the bakery in the old mill {days}, because the lease is cheap")
+    (kept,) = reflect([old], 1_000).lines
+    assert days.replace("the ", "") in kept.text
