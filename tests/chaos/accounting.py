@@ -5,6 +5,7 @@ The rows are read with plain SQL, beside the code that is audited. Problems are 
 up for the purpose.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +83,7 @@ class Auditor:
         new = [row for row in rows if (purpose, row["id"]) not in self._words]
         keyring = await self.keys.keys(list({row["subject_id"] for row in new}))
         for row in new:
-            text = keyring[row["subject_id"]].open(row["sealed"], purpose)
+            text = json.loads(keyring[row["subject_id"]].open(row["sealed"], purpose))["text"]
             self._words[purpose, row["id"]] = _WORD.findall(text)
         return {row["id"]: self._words[purpose, row["id"]] for row in rows}
 
