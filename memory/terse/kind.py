@@ -65,7 +65,7 @@ _KINDS = tuple((kind, re.compile(cues, re.IGNORECASE)) for kind, cues in _CUES)
 # What changes later help, whatever its kind: health, identity, family, work, home, money, deadlines.
 _WEIGHTY = re.compile(
     r"\b(?:allerg\w+|diabet\w+|pregnan\w+|vegan|vegetarian|asthma|medication|diagnos\w+|surgery|cancer|injur\w+|hospital|my name|born|birthday"
-    r"|kids?|children|married|marriage|wedding|divorc\w+|engaged|daughter|son|wife|husband|moved|address|hired|fired|job|salary|deadline|died|passed away"
+    r"|kids?|children|married|marriage|wedding|divorc\w+|engaged|daughter|son|wife|husband|moved|address|hired|fired|job|salary|deadline|died|passed away|rent|mortgage|budget|income|reach me"
     r"|alérgic\w+|grávida|vegetarian\w+|vegan\w+|meu nome|nasc\w+|casad\w+|filh[oa]s?|endereço|emprego|prazo"
     r"|alergi\w+|embarazada|me llamo|nací|hij[oa]s?|dirección|trabajo|plazo)\b"
     r"|过敏|過敏|怀孕|懷孕|素食|糖尿病|名字|我叫|出生|生日|结婚|結婚|离婚|離婚|女儿|女兒|儿子|兒子|地址|工作|截止",

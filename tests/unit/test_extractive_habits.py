@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from memory import extractive
-from memory.observation import Draft, Interval, Kind
+from memory.observation import Draft, Interval, Kind, Priority
 from memory.turn import Role, Turn
 
 SATURDAY = datetime(2026, 3, 7, 10, tzinfo=UTC)
@@ -121,3 +121,8 @@ def test_ranges_of_hours_and_numbers_stay_whole() -> None:
     assert texts("The shop is open 10:00–12:30 and seats 9–12 people on the Porto–Vigo line.") == [
         "User: shop is open 10:00–12:30 and seats 9–12 people on Porto–Vigo line"
     ]
+
+
+@pytest.mark.parametrize("said", ["The rent is 750 euros a month.", "You can reach me at <EMAIL_ADDRESS>."])
+def test_what_a_home_costs_and_where_one_is_reached_outlives_lesser_lines(said: str) -> None:
+    assert [draft.priority for draft in observed(said)] == [Priority.HIGH]
