@@ -50,7 +50,7 @@ def test_a_damaged_file_says_what_is_wrong_and_where(tmp_path: Path, content: by
 
 
 def test_a_folder_or_no_file_at_all_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="cannot be opened"):
+    with pytest.raises(UnreadableFile, match="is no regular file"):
         list(conversations(tmp_path))
     with pytest.raises(UnreadableFile, match="cannot be opened"):
         list(conversations(tmp_path / "absent.json"))
