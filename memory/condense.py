@@ -14,7 +14,7 @@ from memory.terse.known import Said
 from memory.wordlist import listed
 
 _BARS = (
-    0.165,
+    0.166,
     0.2,
     0.24,
     0.29,
