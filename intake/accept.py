@@ -14,7 +14,7 @@ from intake.messages import Message
 from memory import tokens
 from memory.turn import Role, ToolCall
 from models.api_key import Credential
-from models.append import ConversationName, LogName
+from models.append import Address, ConversationName, LogName
 from models.columns import utc_now
 from models.content import offset_minutes, seal_turn
 from models.conversation import SEALED_ID
@@ -84,9 +84,11 @@ class Intake:
             turns = self._turns(said, key, task, credential.key_id)
         return Call(
             space=credential.space,
-            log=LogName(owner, said.agent, said.context),
-            conversation=ConversationName(speaker, key.digest(said.conversation_id, SEALED_ID)),
-            sealed_id=key.seal(said.conversation_id, SEALED_ID),
+            address=Address(
+                LogName(owner, said.agent, said.context),
+                ConversationName(speaker, key.digest(said.conversation_id, SEALED_ID)),
+                key.seal(said.conversation_id, SEALED_ID),
+            ),
             turns=turns,
         )
 

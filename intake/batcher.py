@@ -6,17 +6,17 @@ refused while the rest go in. When a batch fails as a whole, its calls are tried
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import asyncpg
 
-from intake.identity import bind_space
 from jobs.bell import Bell
 from jobs.letters import observe_letter
 from models import append, work
-from models.append import ConversationName, FoundConversation, LockedLog, LogName, TookTurns, TurnRow
+from models.append import Address, LockedLog, Place, TookTurns, TurnRow
 from models.database import Connection, Database
 from models.log import Rhythm
 from models.work import Added, Letter
@@ -24,7 +24,9 @@ from privacy.sealing import Sealed
 
 _MOST_CALLS = 64  # in one batch
 _MOST_TURNS = 2_000  # in one batch, unless a single call has more
+_BEGIN = "BEGIN; SET LOCAL enable_seqscan = off; "  # every statement here goes by a key
 _COMMITTERS = 3  # batches at once
+_CROWD = 16  # calls of one space that wait for the same flush; more of them are worth another
 
 
 class OtherAgent(Exception):
@@ -55,9 +57,7 @@ class Call:
     """One request's turns, ready to be written."""
 
     space: int
-    log: LogName
-    conversation: ConversationName
-    sealed_id: Sealed
+    address: Address
     turns: Sequence[PreparedTurn]
 
 
@@ -72,25 +72,33 @@ class Took:
     oldest_pending_at: datetime | None
 
 
+Waiting = tuple[Call, "asyncio.Future[Took]"]
+
+
 @dataclass(slots=True)
 class Batcher:
-    """Collects calls and commits them. Runs inside the task group that it is handed."""
+    """Collects calls and commits them, spaces in turn. Runs inside the task group that it is handed."""
 
     database: Database
     bell: Bell
     rhythm: Rhythm
     tasks: asyncio.TaskGroup
-    _waiting: deque[tuple[Call, "asyncio.Future[Took]"]] = field(default_factory=deque)
+    _waiting: dict[int, deque[Waiting]] = field(default_factory=dict)
     _committing: int = 0
 
     async def submit(self, call: Call) -> Took:
         """Commits a call with whatever waits beside it. Raises OtherAgent, OwnerGone, or what PostgreSQL said."""
         answer: asyncio.Future[Took] = asyncio.get_running_loop().create_future()
-        self._waiting.append((call, answer))
-        if self._committing < _COMMITTERS:
+        crowd = self._waiting.setdefault(call.space, deque())
+        crowd.append((call, answer))
+        if self._committing < _COMMITTERS and self._are_many(len(crowd)):
             self._committing += 1
             self.tasks.create_task(self._commit_waiting())
         return await answer
+
+    def _are_many(self, crowd: int) -> bool:
+        # One commit at a time gathers the most calls into the next: a second is worth it for another space, or a crowd.
+        return len(self._waiting) > self._committing or crowd >= _CROWD * self._committing
 
     async def _commit_waiting(self) -> None:
         try:
@@ -99,18 +107,18 @@ class Batcher:
         finally:
             self._committing -= 1
 
-    def _next_batch(self) -> list[tuple[Call, "asyncio.Future[Took]"]]:
-        batch: list[tuple[Call, asyncio.Future[Took]]] = []
-        turns = 0
-        while self._waiting and len(batch) < _MOST_CALLS:
-            call = self._waiting[0][0]
-            if batch and (call.space != batch[0][0].space or turns + len(call.turns) > _MOST_TURNS):
-                break
-            turns += len(call.turns)
-            batch.append(self._waiting.popleft())
+    def _next_batch(self) -> list[Waiting]:
+        space = next(iter(self._waiting))
+        crowd = self._waiting.pop(space)
+        batch = [crowd.popleft()]
+        turns = len(batch[0][0].turns)
+        while crowd and len(batch) < _MOST_CALLS and (turns := turns + len(crowd[0][0].turns)) <= _MOST_TURNS:
+            batch.append(crowd.popleft())
+        if crowd:
+            self._waiting[space] = crowd
         return batch
 
-    async def _commit(self, batch: list[tuple[Call, "asyncio.Future[Took]"]]) -> None:
+    async def _commit(self, batch: list[Waiting]) -> None:
         calls = [call for call, _ in batch]
         try:
             outcomes, due = await self._write(calls)
@@ -122,11 +130,20 @@ class Batcher:
             outcomes, due = [_explained(error)], []
         for (_, answer), outcome in zip(batch, outcomes, strict=True):
             _settle(answer, outcome)
-        await self.bell.ring(due)
+        if due:
+            self.tasks.create_task(self.bell.ring(due))  # the next batch does not wait for Redis
 
     async def _write(self, calls: Sequence[Call]) -> tuple[list[Took | Exception], list[Added]]:
-        async with self.database.pool.acquire() as connection, connection.transaction():
+        async with self.begin(calls[0].space) as connection:
             return await write(connection, calls, self.rhythm)
+
+    @asynccontextmanager
+    async def begin(self, space: int) -> AsyncIterator[Connection]:
+        """A transaction that sees one space, begun in one round trip. What leaves it by an exception is rolled back."""
+        async with self.database.pool.acquire() as connection:
+            await connection.execute(_BEGIN + f"SELECT set_config('afterturn.space', '{space:d}', true)")
+            yield connection
+            await connection.execute("COMMIT")  # else the pool rolls back, before anybody else has the connection
 
 
 async def write(
@@ -134,24 +151,23 @@ async def write(
 ) -> tuple[list[Took | Exception], list[Added]]:
     """Writes calls of one space in the open transaction. Answers each call, and the work that became due."""
     space = calls[0].space
-    await bind_space(connection, space)
-    wanted = {call.conversation: (call.sealed_id, call.log.agent) for call in reversed(calls)}
-    conversations = await append.find_conversations(connection, space, wanted)
-    mine = [call for call in calls if conversations[call.conversation].agent == call.log.agent]
-    logs = await append.lock_logs(connection, space, list({call.log: None for call in mine})) if mine else {}
-    numbered = [_numbered(call, logs[call.log], conversations[call.conversation]) for call in mine]
+    places = await append.places(connection, space, [call.address for call in calls])
+    numbered = [_numbered(call, place) for call, place in zip(calls, places, strict=True)]
     added, now = await append.append(connection, space, [row for rows in numbered for row in rows])
+    logs = {place.log.id: place.log for place in places if place is not None}
     due = await work.add_many(connection, _letters(space, logs.values(), now, rhythm))
-    took = {id(call): _took(rows, logs[call.log], added, now) for call, rows in zip(mine, numbered, strict=True)}
-    return [took.get(id(call), OtherAgent()) for call in calls], due
+    return [_took(rows, place, added, now) for rows, place in zip(numbered, places, strict=True)], due
 
 
-def _numbered(call: Call, log: LockedLog, conversation: FoundConversation) -> list[TurnRow]:
-    first = log.last_seq + 1
-    log.last_seq += len(call.turns)
+def _numbered(call: Call, place: Place | None) -> list[TurnRow]:
+    """The turns as rows that follow what their log has."""
+    if place is None:
+        return []
+    first, speaker = place.log.last_seq + 1, call.address.conversation.subject
+    place.log.last_seq += len(call.turns)
     return [
         TurnRow(
-            *(log.id, seq, conversation.id, call.conversation.subject, turn.role, turn.sealed, turn.tokens),
+            *(place.log.id, seq, place.conversation, speaker, turn.role, turn.sealed, turn.tokens),
             *(turn.said_at, turn.said_offset, turn.state, turn.reason, turn.message_digest, turn.task_digest),
         )
         for seq, turn in enumerate(call.turns, first)
@@ -174,9 +190,13 @@ def _letters(
     return letters
 
 
-def _took(rows: Sequence[TurnRow], log: LockedLog, added: set[tuple[int, int]], now: dict[int, TookTurns]) -> Took:
+def _took(
+    rows: Sequence[TurnRow], place: Place | None, added: set[tuple[int, int]], now: dict[int, TookTurns]
+) -> Took | OtherAgent:
+    if place is None:
+        return OtherAgent()
     accepted = sum((row.log_id, row.seq) in added for row in rows)
-    stands = now.get(log.id) or log
+    stands = now.get(place.log.id) or place.log
     return Took(accepted, len(rows) - accepted, stands.pending_turns, stands.pending_tokens, stands.oldest_pending_at)
 
 

@@ -1,11 +1,13 @@
 """Appending turns: the hot path, in two statements of one transaction, written for asyncpg.
 
-First the logs are locked in the order of their ids (so that two batches never wait for each other in a ring) and the
-conversations are found; then all turns go in at once, and each log counts what it took. A turn whose message id its
-conversation has already is left out, also when two calls race.
+First every call's log is locked and its conversation found; then all turns go in at once, and each log counts what it
+took. A turn whose message id its conversation has already is left out, also when two calls race.
+
+Batches must never wait for each other in a ring: each locks its logs in the order of their ids, then makes new ones,
+then makes new conversations, both in the order of their names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -39,13 +41,22 @@ class LockedLog:
     pending_turns: int
     pending_tokens: int
     oldest_pending_at: datetime | None
-    observed_through: int
+
+
+class Address(NamedTuple):
+    """Where a call's turns belong. `sealed_id` is kept where the conversation is new."""
+
+    log: LogName
+    conversation: ConversationName
+    sealed_id: Sealed
 
 
 @dataclass(frozen=True, slots=True)
-class FoundConversation:
-    id: int
-    agent: str
+class Place:
+    """What stands at an address: the log, under its lock, and the conversation's id."""
+
+    log: LockedLog
+    conversation: int
 
 
 class TurnRow(NamedTuple):
@@ -75,12 +86,37 @@ class TookTurns(NamedTuple):
     oldest_pending_at: datetime | None
 
 
+# A plan made while the tables were empty must not read all of them later: LATERAL with OFFSET goes by the key for each
+# call, and `+ 0` keeps locks and counts from going by the space.
+_PLACES = """
+WITH wanted AS (
+    SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::bytea[])
+        WITH ORDINALITY AS w (owner, agent, context, speaker, digest, nth)
+), found AS MATERIALIZED (
+    SELECT w.nth, l.id AS log, c.id AS conversation, c.agent FROM wanted w
+    LEFT JOIN LATERAL (
+        SELECT id FROM logs l
+        WHERE l.space_id = $1 AND l.subject_id = w.owner AND l.agent = w.agent AND l.context = w.context OFFSET 0
+    ) l ON true
+    LEFT JOIN LATERAL (
+        SELECT id, agent FROM conversations c
+        WHERE c.space_id = $1 AND c.subject_id = w.speaker AND c.digest = w.digest OFFSET 0
+    ) c ON true
+), locked AS (
+    SELECT id, last_seq, pending_turns, pending_tokens, oldest_pending_at FROM logs
+    WHERE space_id + 0 = $1 AND id = ANY (ARRAY(SELECT log FROM found)) ORDER BY id FOR UPDATE
+)
+SELECT l.*, f.conversation, f.agent FROM found f LEFT JOIN locked l ON l.id = f.log ORDER BY f.nth
+"""
+
 _LOGS = """
-SELECT l.id, l.subject_id, l.agent, l.context, l.last_seq, l.pending_turns, l.pending_tokens, l.oldest_pending_at,
-       l.observed_through
-FROM logs l JOIN unnest($2::uuid[], $3::text[], $4::text[]) AS w (subject_id, agent, context)
-  ON l.subject_id = w.subject_id AND l.agent = w.agent AND l.context = w.context
-WHERE l.space_id = $1 ORDER BY l.id FOR UPDATE OF l
+SELECT subject_id, agent, context, id, last_seq, pending_turns, pending_tokens, oldest_pending_at FROM logs
+WHERE space_id + 0 = $1 AND id = ANY (ARRAY(
+    SELECT l.id FROM unnest($2::uuid[], $3::text[], $4::text[]) AS w (owner, agent, context) CROSS JOIN LATERAL (
+        SELECT id FROM logs l
+        WHERE l.space_id = $1 AND l.subject_id = w.owner AND l.agent = w.agent AND l.context = w.context OFFSET 0
+    ) l
+)) ORDER BY id FOR UPDATE
 """
 
 _NEW_LOGS = """
@@ -92,13 +128,6 @@ WITH made AS (
     RETURNING id, space_id
 )
 INSERT INTO generations (log_id, number, space_id, made_by) SELECT id, 1, space_id, 'observe' FROM made
-"""
-
-_CONVERSATIONS = """
-SELECT c.id, c.subject_id, c.digest, c.agent
-FROM conversations c JOIN unnest($2::uuid[], $3::bytea[]) AS w (subject_id, digest)
-  ON c.subject_id = w.subject_id AND c.digest = w.digest
-WHERE c.space_id = $1
 """
 
 _NEW_CONVERSATIONS = """
@@ -129,7 +158,7 @@ WITH offered AS (
     UPDATE logs l SET last_seq = t.seq, pending_turns = l.pending_turns + t.turns,
            pending_tokens = l.pending_tokens + t.tokens,
            oldest_pending_at = CASE WHEN t.turns > 0 THEN coalesce(l.oldest_pending_at, now()) ELSE l.oldest_pending_at END
-    FROM took t WHERE l.id = t.log_id AND l.space_id = $1
+    FROM took t WHERE l.id = t.log_id AND l.space_id + 0 = $1
     RETURNING l.id, l.pending_turns, l.pending_tokens, l.oldest_pending_at
 )
 SELECT a.log_id, a.seq, m.pending_turns, m.pending_tokens, m.oldest_pending_at
@@ -137,27 +166,42 @@ FROM added a JOIN moved m ON m.id = a.log_id
 """
 
 
+async def places(connection: Connection, space: int, addresses: Sequence[Address]) -> list[Place | None]:
+    """Each call's log and conversation, made where they are new. None: the conversation is another agent's.
+
+    A subject that was erased meanwhile raises a foreign-key violation.
+    """
+    found = await _look(connection, space, addresses)
+    while logs := _new_logs(addresses, found):
+        await lock_logs(connection, space, logs)
+        found = await _look(connection, space, addresses)
+    while conversations := _new_conversations(addresses, found):
+        await connection.execute(_NEW_CONVERSATIONS, space, *_columns(conversations))
+        found = await _look(connection, space, addresses)
+    return [
+        Place(at.log, at.conversation) if at.log and at.conversation and at.agent == to.log.agent else None
+        for to, at in zip(addresses, found, strict=True)
+    ]
+
+
+def _new_logs(addresses: Sequence[Address], found: Sequence["_Found"]) -> list[LogName]:
+    wanted = (
+        to.log for to, at in zip(addresses, found, strict=True) if not at.log and at.agent in (None, to.log.agent)
+    )
+    return list(dict.fromkeys(wanted))
+
+
+def _new_conversations(addresses: Sequence[Address], found: Sequence["_Found"]) -> list[tuple[object, ...]]:
+    # Where two agents begin the same one at once, the first call's has it.
+    new = {to.conversation: to for to, at in reversed([*zip(addresses, found, strict=True)]) if at.conversation is None}
+    return [(*name, to.sealed_id, to.log.agent) for name, to in new.items()]
+
+
 async def lock_logs(connection: Connection, space: int, wanted: Sequence[LogName]) -> dict[LogName, LockedLog]:
-    """Locks the logs, making those that are new. A subject that was erased meanwhile raises a foreign-key violation."""
-    locked = await _lock_known(connection, space, wanted)
-    missing = [name for name in wanted if name not in locked]
-    if missing:
-        await connection.execute(_NEW_LOGS, space, *_columns(missing))
-        locked |= await _lock_known(connection, space, missing)
-    return locked
-
-
-async def find_conversations(
-    connection: Connection, space: int, wanted: Mapping[ConversationName, tuple[Sealed, str]]
-) -> dict[ConversationName, FoundConversation]:
-    """The conversations, made where new with their sealed id and agent. An existing one keeps the agent that it has."""
-    found = await _known_conversations(connection, space, list(wanted))
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        sealed, agents = [wanted[name][0] for name in missing], [wanted[name][1] for name in missing]
-        await connection.execute(_NEW_CONVERSATIONS, space, *_columns(missing), sealed, agents)
-        found |= await _known_conversations(connection, space, missing)
-    return found
+    """The logs of those names, locked, made where they are new."""
+    await connection.execute(_NEW_LOGS, space, *_columns(wanted))
+    rows = await connection.fetch(_LOGS, space, *_columns(wanted))
+    return {LogName(*tuple(row)[:3]): LockedLog(*tuple(row)[3:]) for row in rows}
 
 
 async def append(
@@ -171,20 +215,18 @@ async def append(
     return {(row["log_id"], row["seq"]) for row in added}, logs
 
 
-async def _lock_known(connection: Connection, space: int, wanted: Sequence[LogName]) -> dict[LogName, LockedLog]:
-    rows = await connection.fetch(_LOGS, space, *_columns(wanted))
-    return {
-        LogName(row["subject_id"], row["agent"], row["context"]): LockedLog(row["id"], *tuple(row)[4:]) for row in rows
-    }
+class _Found(NamedTuple):
+    """What a look at an address found. `agent` is the conversation's: it keeps the one that it began with."""
+
+    log: LockedLog | None
+    conversation: int | None
+    agent: str | None
 
 
-async def _known_conversations(
-    connection: Connection, space: int, wanted: Sequence[ConversationName]
-) -> dict[ConversationName, FoundConversation]:
-    rows = await connection.fetch(_CONVERSATIONS, space, *_columns(wanted))
-    return {
-        ConversationName(row["subject_id"], row["digest"]): FoundConversation(row["id"], row["agent"]) for row in rows
-    }
+async def _look(connection: Connection, space: int, addresses: Sequence[Address]) -> list[_Found]:
+    rows = await connection.fetch(_PLACES, space, *_columns([(*to.log, *to.conversation) for to in addresses]))
+    logs = {row["id"]: LockedLog(*tuple(row)[:5]) for row in rows if row["id"] is not None}
+    return [_Found(logs.get(row["id"]), row["conversation"], row["agent"]) for row in rows]
 
 
 def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
