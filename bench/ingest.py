@@ -6,6 +6,7 @@ table with the same columns, indexes and constraints, in the same batches, over 
 
 import argparse
 import asyncio
+import os
 import statistics
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import uvloop
@@ -51,15 +53,19 @@ class Round:
 
 
 async def measure(rounds: int, seconds: float) -> dict[str, float]:
-    """Every figure, each the median of its rounds."""
+    """Every figure, each the median of its rounds. With many clients by as many APIs as there are cores, too."""
     figures: dict[str, float] = {}
     with ProcessPoolExecutor(1, get_context("spawn")) as aside:
         async with service("api", "worker", "scheduler", **OFFLINE, **_NOTHING_DUE) as there:
             bench = Bench(there, await there.mint(), aside, seconds)
-            await bench.send(clients=8, turns=1, calls=2 * _USERS, label="warm")  # everybody is known from here on
-            for clients, turns in ((8, 10), (64, 10), (64, 1), (8, 1), (1, 1)):
-                took = [await bench.round(clients, turns, number) for number in range(rounds)]
-                figures |= _figures(clients, turns, took)
+            await bench.send(8, 1, 2 * _USERS, "warm")  # everybody is known from here on
+            for clients, turns in ((1, 1), (8, 1), (64, 1), (8, 10), (64, 10)):
+                figures |= _figures(clients, turns, [await bench.round(clients, turns) for _ in range(rounds)])
+            for _ in range(1, os.cpu_count() or 1):
+                await there.start("api")
+            for clients, turns in ((64, 1), (8, 10), (64, 10)):
+                took = [await bench.round(clients, turns) for _ in range(rounds)]
+                figures |= _figures(clients, turns, took, f"_{len(there.ports)}_apis")
     return figures
 
 
@@ -72,9 +78,9 @@ class Bench:
     aside: ProcessPoolExecutor
     seconds: float
 
-    async def round(self, clients: int, turns: int, number: int) -> Round:
+    async def round(self, clients: int, turns: int) -> Round:
         """The same rows both ways, one after the other."""
-        label = f"{clients}-{turns}-{number}"
+        label = uuid4().hex[:8]
         probe = await self.send(clients, turns, 20 * clients, f"{label}-probe")
         newest = await self._newest()
         driven = await self.send(clients, turns, int(probe.rate * self.seconds) + clients, label)
@@ -84,7 +90,7 @@ class Bench:
         return taken
 
     async def send(self, clients: int, turns: int, calls: int, label: str) -> load.Driven:
-        plan = Plan(self.there.settings.http.port, self.secret, calls, clients, turns, _USERS, label)
+        plan = Plan(self.there.ports, self.secret, calls, clients, turns, _USERS, label)
         driven: load.Driven = await self._aside(load.drive, plan)
         return driven
 
@@ -138,14 +144,14 @@ async def _batches(pool: asyncpg.Pool, after: int, size: int) -> list[list[async
     return [rows[first : first + size] for first in range(0, len(rows), size)]
 
 
-def _figures(clients: int, turns: int, took: Sequence[Round]) -> dict[str, float]:
-    name = f"{turns}_a_call_{clients}_clients"
+def _figures(clients: int, turns: int, took: Sequence[Round], apis: str = "") -> dict[str, float]:
+    name = f"{turns}_a_call_{clients}_clients{apis}"
     figures = {
         f"turns_per_second_{name}": round(statistics.median(one.ours for one in took)),
         f"driver_{name}": round(statistics.median(one.driver for one in took)),
         f"ratio_{name}": round(statistics.median(one.ours / one.driver for one in took), 3),
     }
-    if turns == 1 and clients in _BEST_PEER:
+    if turns == 1 and clients in _BEST_PEER and not apis:
         figures[f"best_peer_{name}"] = _BEST_PEER[clients]
     return figures
 

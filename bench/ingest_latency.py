@@ -49,15 +49,15 @@ class Client:
 
     async def load(self, logs: int) -> None:
         """Fills logs with turns that wait."""
-        port = self._there.settings.http.port
+        ports = self._there.ports
         await self._drive(
-            Plan(port, self._secret, logs * _TURNS_WAITING // _A_CALL, 16, _A_CALL, logs, "old", "waiting")
+            Plan(ports, self._secret, logs * _TURNS_WAITING // _A_CALL, 16, _A_CALL, logs, "old", "waiting")
         )
 
     async def chat(self, label: str, seconds: float) -> Driven:
         """Calls at the steady pace."""
-        port, calls = self._there.settings.http.port, int(seconds * _RATE)
-        return await self._drive(Plan(port, self._secret, calls, 16, 1, _CHATTING, label, rate=_RATE))
+        ports, calls = self._there.ports, int(seconds * _RATE)
+        return await self._drive(Plan(ports, self._secret, calls, 16, 1, _CHATTING, label, rate=_RATE))
 
     async def _drive(self, plan: Plan) -> Driven:
         return await asyncio.get_running_loop().run_in_executor(self._aside, drive, plan)

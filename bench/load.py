@@ -19,13 +19,13 @@ _LONGEST_WAIT = 60.0  # seconds without any answer
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is sent: `calls` of `turns_a_call` turns, by `clients` connections, for `users` of the `people` in turn.
+    """What is sent: `calls` of `turns_a_call` turns, by `clients` connections, over `ports` in turn, for `users` of the `people` in turn.
 
     `label` begins the ids of conversations and messages: another one makes them new.
     `rate` None: each connection sends as soon as it is answered; else calls a second in all, whoever is free.
     """
 
-    port: int
+    ports: Sequence[int]
     secret: str
     calls: int
     clients: int
@@ -53,7 +53,7 @@ def drive(plan: Plan) -> Driven:
     """Sends all of it and waits for every answer. Raises when one is not an acceptance."""
     waiting = deque(requests(plan))
     with selectors.DefaultSelector() as selector:
-        lines = [_Line(plan.port) for _ in range(plan.clients)]
+        lines = [_Line(plan.ports[number % len(plan.ports)]) for number in range(plan.clients)]
         for line in lines:
             selector.register(line.wire, selectors.EVENT_READ, line)
         try:

@@ -135,7 +135,6 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="?", default=shared("data", "locomo", "locomo.json"))
     parser.add_argument("--out", type=Path, help="where the log is written")
     parser.add_argument("--limit", type=int, help="samples of the file, from the first; all of them without it")
-    parser.add_argument("--long", action="store_true", help="taken, as by every bench: all samples unless limited")
     asked = parser.parse_args()
     if asked.file is None:
         skip("locomo", "no LoCoMo file was given, and none lies beside the checkout")

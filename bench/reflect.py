@@ -133,7 +133,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where the log is written")
     parser.add_argument("--share", type=float, action="append", help="of the log's tokens: the threshold; repeatable")
     parser.add_argument("--limit", type=int, help="samples of the file, from the first; all of them without it")
-    parser.add_argument("--long", action="store_true", help="taken, as by every bench: all samples unless limited")
     asked = parser.parse_args()
     source = shared("data", "locomo", "locomo.json")
     union = _union(asked.union, source)

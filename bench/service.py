@@ -37,26 +37,34 @@ class Service:
 
     settings: Settings
     resources: Resources
-    url: str
-    processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
+    ports: list[int] = field(default_factory=list)
+    processes: list[tuple[str, asyncio.subprocess.Process]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        """Where the first API answers."""
+        return f"http://127.0.0.1:{self.ports[0]}"
 
     async def start(self, role: str, **overrides: str) -> None:
-        """Starts one of ROLES with the service's settings, some of them otherwise; the API is awaited."""
+        """Starts one of ROLES with the service's settings, some of them otherwise. An API gets a port of its own."""
+        port = _free_port()
         base = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-        handed = base | environment(self.settings, secrets=True) | overrides
-        self.processes[role] = await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", *ROLES[role]),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=sys.stderr,  # standard output is for the bench's line
-            env=handed,
+            env=base | environment(self.settings) | {"AFTERTURN_PORT": str(port)} | overrides,
         )
+        self.processes.append((role, process))
         if role == "api":
-            await self._ready()
+            await _ready(process, port)
+            self.ports.append(port)
 
     async def stop(self, role: str) -> None:
-        """Ends a process as an operator does, and waits for it. Harmless when it has ended already."""
-        process = self.processes.pop(role, None)
-        if process is None or process.returncode is not None:
+        """Ends the newest process of a role as an operator does, and waits for it."""
+        place = max(place for place, (name, _) in enumerate(self.processes) if name == role)
+        process = self.processes.pop(place)[1]
+        if process.returncode is not None:
             return
         process.terminate()
         try:
@@ -70,18 +78,11 @@ class Service:
         wanted = keys.Wanted(spaces.DEFAULT, "bench", "turns:write,memory:read", admin=True, allow_impersonation=True)
         return (await keys.mint(self.resources, wanted)).secret
 
-    async def _ready(self) -> None:
-        async with asyncio.timeout(_READY_WITHIN), httpx.AsyncClient(trust_env=False) as client:
-            while not await _answers(client, self.url):
-                if self.processes["api"].returncode is not None:
-                    raise RuntimeError("the API does not start; its own messages say why")
-                await asyncio.sleep(0.05)
-
 
 @asynccontextmanager
 async def service(*roles: str, **variables: str) -> AsyncIterator[Service]:
     """Runs the roles as long as the block lasts. `variables` are settings, by their AFTERTURN_ names."""
-    os.environ.update({"AFTERTURN_LOG_LEVEL": "warning", "AFTERTURN_PORT": str(_free_port()), **variables})
+    os.environ.update({"AFTERTURN_LOG_LEVEL": "warning", **variables})
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="afterturn-bench-")))
         stack.enter_context(embedded.taken(folder / "service"))
@@ -94,7 +95,7 @@ async def service(*roles: str, **variables: str) -> AsyncIterator[Service]:
         )
         await migrate(servers.data.url, servers.keys.url)
         resources = await stack.enter_async_context(opened(settings))
-        there = Service(settings, resources, f"http://127.0.0.1:{settings.http.port}")
+        there = Service(settings, resources)
         stack.push_async_callback(_end, there)
         for role in roles:
             await there.start(role)
@@ -131,13 +132,21 @@ async def unfinished(service: Service) -> int:
 
 
 async def _end(there: Service) -> None:
-    for role in reversed(list(there.processes)):
+    for role, _ in reversed(list(there.processes)):
         await there.stop(role)
 
 
-async def _answers(client: httpx.AsyncClient, url: str) -> bool:
+async def _ready(api: asyncio.subprocess.Process, port: int) -> None:
+    async with asyncio.timeout(_READY_WITHIN), httpx.AsyncClient(trust_env=False) as client:
+        while not await _answers(client, port):
+            if api.returncode is not None:
+                raise RuntimeError("the API does not start; its own messages say why")
+            await asyncio.sleep(0.05)
+
+
+async def _answers(client: httpx.AsyncClient, port: int) -> bool:
     try:
-        return (await client.get(f"{url}/readyz")).is_success
+        return (await client.get(f"http://127.0.0.1:{port}/readyz")).is_success
     except httpx.TransportError:
         return False
 
