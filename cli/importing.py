@@ -53,6 +53,8 @@ def run(paths: Sequence[Path], owner: Owner, data_dir: Path | None, *, as_json: 
         [_document(report) for report in reports], [line for one in reports for line in _lines(one)], as_json=as_json
     )
     broken = [report for report in reports if report.problem]
+    if not broken and all(report.refused and not report.accepted + report.duplicates for report in reports):
+        raise Failed("no message could be taken in")
     if broken:
         raise Failed(f"{broken[0].file} {broken[0].problem}{_and_more(len(broken) - 1)}")
 

@@ -42,7 +42,10 @@ def _masked_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _document(line: str, number: int) -> _Line:
-    document = json.loads(line)
+    try:
+        document = json.loads(line)
+    except ValueError:
+        raise ValueError(f"line {number} is not JSON: --json takes JSON Lines") from None
     text, known = (document.get("text"), document.get("known", [])) if isinstance(document, dict) else (None, [])
     if not isinstance(text, str) or not isinstance(known, list) or not all(isinstance(name, str) for name in known):
         raise ValueError(f'line {number}: expected {{"text": "…", "known": ["…"]}}')

@@ -50,6 +50,7 @@ def _frames(error: BaseException) -> list[str]:
     frames, step = [], error.__traceback__
     while step is not None:
         code = step.tb_frame.f_code
-        frames.append(f"{code.co_filename.rsplit('/', 2)[-2:]!s}:{step.tb_lineno} {code.co_name}")
+        place = "/".join(code.co_filename.rsplit("/", 2)[-2:])
+        frames.append(f"{place}:{step.tb_lineno} {code.co_name}")
         step = step.tb_next
     return frames[-6:]

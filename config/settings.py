@@ -87,7 +87,8 @@ class Memory(Concern):
     """When turns become observations, and when the log is rewritten."""
 
     observational_memory: bool = Field(
-        default=False, description="Turns observational memory on. Off: nothing is observed, nothing is deleted."
+        default=False,
+        description="Turns observational memory on. Off: nothing is deleted, nothing is read, and turns are never observed, also not later.",
     )
     observer_threshold: int = Field(8_000, ge=1, description="Tokens of pending turns past which a log is observed.")
     observer_max_age: Duration = Field(

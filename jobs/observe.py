@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -33,6 +34,8 @@ _ROWS = 2_000  # pending turns read at once
 _TAIL = 60  # newest lines that the observer sees
 _SMALLEST_BATCH = 8_000  # tokens: a lower threshold observes sooner, not in crumbs
 _DEATHS_ALONE = 10  # runs that may break, with their worker or without, over one turn before it is set aside
+
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ async def _write(claim: Claim, pending: Pending, thought: Thought, workshop: Wor
             _note_success(log)
         else:
             await quarantine.put(tx, _quarantined(log, thought))
+            _log.warning("turn_set_aside", log_id=log.id, turn_id=thought.turns[0].id, reason=thought.set_aside)
         await _count_down(tx, log, thought.turns)
         return await work.add_many(connection, await _letters(tx, log, workshop))
 
@@ -196,12 +200,14 @@ async def _letters(tx: AsyncSession, log: Log, workshop: Workshop) -> list[tuple
 
 async def _note(claim: Claim, log_id: int, why: str, workshop: Workshop) -> None:
     """Says on the log why it waits; coverage reads it."""
+    _log.info("observation_waits", log_id=log_id, why=why, work_id=claim.id)
     async with workshop.database.begin(claim.space_id) as tx:
         await logs.note_error(tx, claim.space_id, log_id, why)
 
 
 async def _remember(claim: Claim, log_id: int, none: NoUse, workshop: Workshop) -> None:
     """As `_note`, and the attempts so far, for the next try or the quarantine."""
+    _log.warning("answer_was_of_no_use", log_id=log_id, outcome=none.outcome, work_id=claim.id)
     async with workshop.database.begin(claim.space_id) as tx:
         await work.advance(await driver(tx), claim, none.progress())
         await logs.note_error(tx, claim.space_id, log_id, none.outcome)

@@ -1,4 +1,4 @@
-"""Appending turns: the hot path, in two statements of one transaction, written for asyncpg.
+"""Appending turns: the hot path, in few statements of one transaction, written for asyncpg.
 
 First every call's log is locked and its conversation found; then all turns go in at once, and each log counts what it
 took. A turn whose message id its conversation has already is left out, also when two calls race.

@@ -47,7 +47,7 @@ async def coverage(resources: Resources, space: int, subject: UUID | None, agent
         if log is None:
             return nothing
         tally = await turn.tally(tx, log.id)
-        standing = await _standing(tx, resources, log)
+        standing = await _standing(tx, resources, log, _held(tally))
     return Coverage(
         on=on,
         why_not_yet=why_not_yet(standing),
@@ -68,7 +68,11 @@ def _by_state(tally: Sequence[Tally], erased: int) -> dict[str, int]:
     return {state: counted[state] for state in STATES}
 
 
-async def _standing(tx: AsyncSession, resources: Resources, log: Log) -> Standing:
+def _held(tally: Sequence[Tally]) -> int:
+    return sum(one.turns for one in tally if one.state == State.QUARANTINED)
+
+
+async def _standing(tx: AsyncSession, resources: Resources, log: Log, quarantined: int) -> Standing:
     pace = rhythm(resources.settings)
     now: datetime = (await tx.execute(select(func.now()))).scalar_one()
     running, ready = await _work(tx, log)
@@ -83,6 +87,7 @@ async def _standing(tx: AsyncSession, resources: Resources, log: Log) -> Standin
         running=None if running is None else running.kind,
         next_try=None if ready is None else ready.run_at,
         trouble=None if ready is None else ready.last_error,
+        quarantined=quarantined,
     )
 
 

@@ -31,6 +31,7 @@ class Standing:
     running: str | None = None
     next_try: datetime | None = None
     trouble: str | None = None
+    quarantined: int = 0
 
 
 def why_not_yet(standing: Standing) -> str:
@@ -38,7 +39,11 @@ def why_not_yet(standing: Standing) -> str:
     if not standing.on:
         return "memory is off"
     if standing.pending_turns == 0:
-        return "nothing is pending"
+        return (
+            f"nothing is pending; {standing.quarantined} in quarantine"
+            if standing.quarantined
+            else "nothing is pending"
+        )
     if standing.running is not None:
         return "observing now" if standing.running == "observe" else "waiting: the log is being rewritten"
     if standing.trouble is not None:
