@@ -1,7 +1,6 @@
 """Reflect: a log that grew past its threshold is rewritten, as a proposal that must prove itself. Read, think, write."""
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from models.work import Claim
 from privacy.sealing import SealingKey
 
 _LEVELS = (1, 2, 3, 4)  # each asks for harder condensing
+_GROWN = 1.25  # times its size, before a log without a valid rewrite is tried again: a try may cost four calls over it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,6 @@ class Grown:
     def sources(self, line: Rewritten) -> list[Observation]:
         """The rows that a line came from."""
         return [self.rows[source] for source in line.sources]
-
-    def fingerprint(self) -> str:
-        """Names this input: one that had no valid rewrite is not tried again."""
-        ids = ",".join(map(str, self.rows))
-        return hashlib.sha256(ids.encode()).hexdigest()[:32]
 
 
 async def reflect(claim: Claim, workshop: Workshop) -> Verdict:
@@ -66,13 +61,24 @@ async def _read(claim: Claim, workshop: Workshop) -> Grown | None:
         log = await logs.by_id(tx, claim.space_id, claim.payload["log_id"])
         if log is None or log.live_tokens <= workshop.settings.memory.reflector_threshold:
             return None
+        if _tried_in_vain(log, workshop):
+            return None
         rows = await observation.of_generation(tx, log.id, log.generation)
     try:
         key = await workshop.keys.key(log.subject_id)
     except KeyGone:  # erased since the read
         return None
-    grown = Grown(log, key, {row.id: row for row in rows}, [open_line(row, key) for row in rows])
-    return None if grown.fingerprint() == log.failed_reflection else grown
+    return Grown(log, key, {row.id: row for row in rows}, [open_line(row, key) for row in rows])
+
+
+def _tried_in_vain(log: Log, workshop: Workshop) -> bool:
+    size, _, terms = (log.failed_reflection or "").partition(" ")
+    return terms == _terms(workshop) and log.live_tokens < _GROWN * int(size)
+
+
+def _terms(workshop: Workshop) -> str:
+    """What a rewrite is tried under: another model, or another threshold, is another try."""
+    return f"{workshop.settings.memory.reflector_threshold} {workshop.settings.model.memory_worker_model}"
 
 
 async def _think(claim: Claim, grown: Grown, workshop: Workshop) -> Reflection | None:
@@ -119,7 +125,7 @@ async def _keep_old(claim: Claim, grown: Grown, workshop: Workshop) -> None:
         await model_answer.forget(tx, claim.space_id, grown.log.subject_id)
         log = await logs.lock(tx, claim.space_id, grown.log.id)
         if log is not None and log.generation == grown.log.generation:
-            log.failed_reflection = grown.fingerprint()
+            log.failed_reflection = f"{grown.log.live_tokens} {_terms(workshop)}"
             await logs.note_error(tx, claim.space_id, log.id, logs.NOT_REFLECTED)
 
 

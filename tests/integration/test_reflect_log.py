@@ -106,8 +106,8 @@ async def test_a_rewritten_line_keeps_the_evidence_and_the_age_of_its_sources(op
 async def test_where_no_rewrite_is_valid_the_old_log_stays_and_the_failure_is_seen(
     opened: Opened, answer: Callable[[str], Any]
 ) -> None:
-    async with opened("good", answer=reflecting(answer), reflector_threshold=200) as book:
-        await grown(book)
+    async with opened("good", answer=reflecting(answer), reflector_threshold=300) as book:
+        await grown(book, 60)
         old, asked = await book.lines(), book.model.count
         assert await book.run("reflect") == Done()
         assert book.model.count - asked == 4  # each level asked once
@@ -117,15 +117,17 @@ async def test_where_no_rewrite_is_valid_the_old_log_stays_and_the_failure_is_se
         assert await book.lines() == old
         assert (await book.coverage())["last_error"]["code"] == "no_valid_reflection"
 
-        # The same input is not tried again; another is, and until one holds the failure stays to be seen.
+        # The same input is not tried again, nor one that is hardly larger; until one holds the failure stays to be seen.
         await book.write(
             "UPDATE work SET state = 'ready', finished_at = NULL WHERE kind = 'reflect' AND space_id = $1", book.space
         )
         assert isinstance(await book.run("reflect"), Nothing)
         assert book.model.count - asked == 4
         await grown(book, 1)
+        assert isinstance(await book.run("reflect"), Nothing)
         assert (await book.coverage())["last_error"]["code"] == "no_valid_reflection"
-        book.model._answer = echo
+        await grown(book, 15)
+        book.model._answer = reflecting(lambda _: [{"from": list(range(1, 80)), "text": None, "why": "condensed"}])
         assert await book.run("reflect") == Done()
         assert (await book.log()).generation == 2
         assert (await book.coverage())["last_error"] is None
