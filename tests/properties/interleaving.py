@@ -131,8 +131,7 @@ class Machine:
 
     async def step(self) -> None:
         """Something happens; then the books must be right."""
-        names = list(_STEPS)
-        name = self.chance.choices(names, [_STEPS[step] for step in names])[0]
+        name = self.chance.choices(list(_STEPS), list(_STEPS.values()))[0]
         if name not in {"go_on", "kill", "pause_too_long"} or self.runs:
             self.history.append(name)
             await getattr(self, name)()
@@ -298,6 +297,6 @@ _STEPS = {
     "come_back": 1.2,
     "heal": 0.3,
     "release": 1.0,
-    "restore": 2.0,
+    "restore": 3.0,
     "delete_log": 0.25,
 }
