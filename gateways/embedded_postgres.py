@@ -134,7 +134,9 @@ class Postgres:
             raise EmbeddedServerError(f"PostgreSQL did not start in {self._folder}: {_tail(self._log)}")
 
     def _try_to_start(self) -> bool:
-        with self._log.open("wb") as log:
+        # Emptied, then appended to: backends of a killed server still write, and must neither overwrite nor leave holes.
+        self._log.write_bytes(b"")
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - the wheel's server with our own settings
                 self._command("postgres", "-D", str(self._cluster), *self._options()),
                 stdin=subprocess.DEVNULL,
@@ -146,7 +148,7 @@ class Postgres:
         wait_for(lambda: self._is_ready() or self._process.poll() is not None, _STARTS_WITHIN)
         if self._process.poll() is None:
             return True
-        if "shared memory block" in _tail(self._log):
+        if "shared memory block" in self._log.read_text(errors="replace"):
             return False
         raise EmbeddedServerError(f"PostgreSQL did not start in {self._folder}: {_tail(self._log)}")
 
