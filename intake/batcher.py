@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 import asyncpg
 
@@ -37,9 +38,8 @@ class OwnerGone(Exception):
     """The person was erased between the look-up and the commit; looking up again starts a new lineage."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedTurn:
-    """One turn, masked, counted and sealed."""
+class PreparedTurn(NamedTuple):
+    """One turn, masked, counted and sealed: the end of a TurnRow."""
 
     role: str
     sealed: Sealed
@@ -166,11 +166,7 @@ def _numbered(call: Call, place: Place | None) -> list[TurnRow]:
     first, speaker = place.log.last_seq + 1, call.address.conversation.subject
     place.log.last_seq += len(call.turns)
     return [
-        TurnRow(
-            *(place.log.id, seq, place.conversation, speaker, turn.role, turn.sealed, turn.tokens),
-            *(turn.said_at, turn.said_offset, turn.state, turn.reason, turn.message_digest, turn.task_digest),
-        )
-        for seq, turn in enumerate(call.turns, first)
+        TurnRow(place.log.id, seq, place.conversation, speaker, *turn) for seq, turn in enumerate(call.turns, first)
     ]
 
 
