@@ -8,14 +8,14 @@ from bench.report import remark
 
 _LONG = ("--long",)
 
-# How each is run in short, and in long.
+# The arguments of each, in short and in long.
 BENCHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ingest": ((), _LONG),
     "ingest_latency": ((), _LONG),
-    "overlap": ((), _LONG),
-    "queue": ((), _LONG),
+    "overlap": ((), ()),
+    "queue": (("--rounds", "1", "--jobs", "2000"), ()),
     "model_cost": ((), _LONG),
-    "recovery": ((), _LONG),
+    "recovery": (("--kills", "1"), ()),
     "due_sweep": ((), _LONG),
     "masking": ((), ()),
     "extractive": ((), ()),

@@ -1,7 +1,8 @@
 """How fast are turns accepted? Over HTTP against the plain driver that inserts the same finished rows.
 
 Each round first sends calls to the API, then inserts the very rows that came of them (sealed bytes and all) into a side
-table with the same columns, indexes and constraints, in the same batches, over as many connections as there were clients.
+table with the same columns, indexes, constraints and row-level security, in the same batches, over as many connections as
+there were clients. Both sides have their own process, and uvloop.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from bench.load import Plan
 from bench.report import remark, tell
 from bench.service import OFFLINE, Service, run, service
 
-_USERS = 128
+_USERS, _MOST_APIS = 128, 4
 _BEST_PEER = {1: 155, 8: 124}  # turns a second, one a call, by clients
 _NOTHING_DUE = {"AFTERTURN_OBSERVER_THRESHOLD": "100000000", "AFTERTURN_OBSERVER_MAX_AGE": "1d"}
 
@@ -36,7 +37,12 @@ _SIDE_TABLE = """
 DROP TABLE IF EXISTS bench_turns;
 CREATE TABLE bench_turns (LIKE turns INCLUDING ALL);
 ALTER TABLE bench_turns ADD FOREIGN KEY (log_id) REFERENCES logs (id) ON DELETE CASCADE,
-    ADD FOREIGN KEY (conversation_id) REFERENCES conversations (id) ON DELETE CASCADE
+    ADD FOREIGN KEY (conversation_id) REFERENCES conversations (id) ON DELETE CASCADE;
+ALTER TABLE bench_turns ENABLE ROW LEVEL SECURITY;
+ALTER TABLE bench_turns FORCE ROW LEVEL SECURITY;
+CREATE POLICY one_space ON bench_turns USING (
+    space_id::text = (SELECT current_setting('afterturn.space', true))
+    OR (SELECT current_setting('afterturn.space', true)) = 'every')
 """
 _INSERT = f"""
 INSERT INTO bench_turns ({", ".join(_COLUMNS)})
@@ -61,7 +67,7 @@ async def measure(rounds: int, seconds: float) -> dict[str, float]:
             await bench.send(8, 1, 2 * _USERS, "warm")  # everybody is known from here on
             for clients, turns in ((1, 1), (8, 1), (64, 1), (8, 10), (64, 10)):
                 figures |= _figures(clients, turns, [await bench.round(clients, turns) for _ in range(rounds)])
-            for _ in range(1, os.cpu_count() or 1):
+            for _ in range(1, min(_MOST_APIS, os.cpu_count() or 1)):
                 await there.start("api")
             for clients, turns in ((64, 1), (8, 10), (64, 10)):
                 took = [await bench.round(clients, turns) for _ in range(rounds)]
@@ -123,6 +129,7 @@ async def _insert(url: str, after: int, batch: int, connections: int) -> float:
 
 async def _one_client(pool: asyncpg.Pool, batches: Sequence[Sequence[asyncpg.Record]]) -> None:
     async with pool.acquire() as connection:
+        await connection.execute("SELECT set_config('afterturn.space', 'every', false)")
         statement = await connection.prepare(_INSERT)
         for rows in batches:
             if len(rows) == 1:

@@ -1,6 +1,6 @@
 """How well does a log shrink? Three accounts of the same facts as one log, rewritten by the worker.
 
-    python -m bench.reflect [UNION.json] [--out LOG.json] [--share 0.58 ...] [--limit SAMPLES]
+    python -m bench.reflect [UNION.json] [--out LOG.json] [--share 0.7 ...] [--limit SAMPLES]
 
 Each share is the threshold that forces the rewrite, as a part of the log's tokens; the log that is written is that of
 the first share. The model is chosen as for bench.locomo.
@@ -37,7 +37,7 @@ from privacy.sealing import SealingKey
 
 _AGENT = "reflect"
 _WITHIN = 3_600.0  # seconds for the worker, which may wait for a slow model
-_SHARES = (0.58,)
+_SHARES = (0.7,)
 _GOALS = "kept <= 25 at s_session >= 75"
 _MEMORY = {"AFTERTURN_OBSERVATIONAL_MEMORY": "1", "AFTERTURN_OBSERVER_MAX_AGE": "1d"}
 
