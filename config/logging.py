@@ -25,12 +25,17 @@ def configure(logs: Logs, role: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVEL[logs.log_level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=_on_standard_error,
     )
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s", force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # tracebacks of lost connections, which are said elsewhere
+
+
+def _on_standard_error(*_: object) -> structlog.PrintLogger:
+    # Looked up for each event: whoever redirects standard error may close what it was before.
+    return structlog.PrintLogger(sys.stderr)
 
 
 def _where_it_broke(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
