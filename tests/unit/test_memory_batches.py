@@ -202,8 +202,8 @@ def test_a_turn_of_hardly_anything_is_one_part(text: str) -> None:
     ids=["letters", "spaces", "stops", "chinese", "families", "crumbs", "lines"],
 )
 def test_a_quarter_of_a_megabyte_is_split_in_linear_time(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     cut = parts(said(1, text), 4_000)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert "".join(part.text for part in cut) == text
     assert all(cost(part) <= 4_000 for part in cut)

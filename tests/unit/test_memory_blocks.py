@@ -151,9 +151,9 @@ def test_no_text_can_close_the_block_or_forge_a_line(text: str) -> None:
 def test_a_log_of_thousands_of_lines_is_told_at_once() -> None:
     log = [line(number, f"Ana keeps letter {number} of the year", days=number // 9) for number in range(5_000)]
     block(log[:1])
-    began = time.perf_counter()
+    began = time.process_time()
     assert tokens.count(block(log, 30_000)) > 25_000
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ def test_what_two_chunks_say_alike_becomes_one_line() -> None:
 def test_two_thousand_lines_take_seconds() -> None:
     places = ("harbour", "museum", "market", "garden")
     lines = [line(at, f"Ana saw boat {at} near the {places[at % 4]} with Rui", days=at // 9) for at in range(1, 2_001)]
-    began = time.perf_counter()
+    began = time.process_time()
     changes = [drop("duplicate", *range(1, 1_000)), drop("superseded", *range(1_000, 2_001))]
     assert len(after(lines, *changes).lines) > 0
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20

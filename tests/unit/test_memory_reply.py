@@ -251,6 +251,6 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_answer_takes_more_than_linear_time(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert read(Answer(Outcome.OK, text), FORM).outcome is not Outcome.OK
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -112,6 +112,6 @@ def test_terms_cut_unspaced_scripts_into_pairs() -> None:
 
 def test_thousands_of_lines_are_searched_at_once() -> None:
     lines = log(*(f"Ana keeps letter {number} in drawer {number % 97} of the café" for number in range(5_000)))
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(search(lines, "letter 4711 drawer cafe " * 50, 10)) == 10
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
