@@ -22,7 +22,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest
 
 bench: setup
 	$(BIN)/python -m bench
