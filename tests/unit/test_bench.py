@@ -6,6 +6,7 @@ import importlib.util
 import json
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,10 @@ class Server:
             threading.Thread(target=self._serve, args=(line,), daemon=True).start()
 
     def _serve(self, line: socket.socket) -> None:
+        with suppress(ConnectionError):  # a client that was refused hangs up
+            self._answer(line)
+
+    def _answer(self, line: socket.socket) -> None:
         came = b""
         while piece := line.recv(65_536):
             came += piece
