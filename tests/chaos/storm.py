@@ -9,13 +9,11 @@ import asyncio
 import contextlib
 import json
 import random
-import re
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,36 +21,16 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from cli.keys import Wanted, mint
 from jobs.resources import Resources, opened
 from models import space as spaces
 from tests.chaos.accounting import Auditor, Books, problems
 from tests.chaos.deployment import Deployment, deployed, eventually
+from tests.chaos.weather import TEXTS, Weather
 
-MIX = {
-    "play": {
-        "good": 30,
-        "slow": 40,
-        "fenced": 6,
-        "prose": 5,
-        "truncated": 5,
-        "babble": 5,
-        "garbage": 2,
-        "empty": 4,
-        "refusal": 4,
-        "loop": 4,
-        "rate_limited": 1,
-        "server_error": 2,
-    },
-    "seconds": 1.2,
-    "retry_after": "1",
-}
 PEOPLE = 8  # in each space
 _SETTLES_WITHIN = 120.0  # seconds
-_TEXTS = re.compile(rb"tok-[b-df-hj-np-tv-z]{1,9}q\b|person-\d|case-\d|My parcel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,49 +54,24 @@ class Ledger:
 
 @dataclass(slots=True)
 class Storm:
-    """One storm over one deployment. `happened` counts what the weather did."""
+    """One storm over one deployment."""
 
     deployment: Deployment
     resources: Resources
     backends: list[Backend]
-    chance: random.Random
+    weather: Weather
     ledger: Ledger = field(default_factory=Ledger)
-    happened: Counter[str] = field(default_factory=Counter)
-    told: list[str] = field(default_factory=list)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
-    _answered: asyncio.Event = field(default_factory=asyncio.Event)
     _number: int = 0
 
     async def rage(self, seconds: float) -> None:
-        """Producers and weather, everything at least once, for so long; afterwards every process runs."""
-        await self.deployment.play({**MIX, "seed": self.chance.randrange(1_000)})
+        """Producers and weather, for at least so long."""
         async with asyncio.TaskGroup() as tasks:
             for backend in self.backends:
                 for person in range(PEOPLE):
                     tasks.create_task(self._produce(backend, f"person-{person}", random.Random(person)))
-            keeper = tasks.create_task(self._keep_alive())
-            tasks.create_task(self._blow(seconds)).add_done_callback(lambda _: keeper.cancel())
-
-    async def _keep_alive(self) -> None:
-        """A process that comes up while PostgreSQL is away ends; somebody starts it again."""
-        while True:
-            await asyncio.sleep(0.5)
-            self.happened["ended_by_itself"] += sum(program.revive() for program in self.deployment.programs())
-
-    async def _blow(self, seconds: float) -> None:
-        ends = time.monotonic() + seconds
-        while not self.happened or time.monotonic() < ends:
-            # Everything once before anything comes again; the outage last, for after it workers keep away for a while.
-            for event in (*self.chance.sample(WEATHER, len(WEATHER)), Storm._model_out):
-                self.happened[event.__name__.strip("_")] += 1
-                await event(self)
-                await asyncio.sleep(self.chance.uniform(0.1, 0.6))
-        self._over.set()
-        for program in self.deployment.programs():
-            program.send(signal.SIGCONT)
-            program.revive()
-
-    # --- what chat servers do
+            await self.weather.blow(seconds)
+            self._over.set()
 
     async def _produce(self, backend: Backend, person: str, chance: random.Random) -> None:
         """Turn after turn, each sent until it is accepted."""
@@ -127,14 +80,14 @@ class Storm:
             words = [self._word() for _ in range(chance.randint(1, 3))]
             turns = [{"id": word, "role": "user", "content": f"My parcel is {word}, it is late"} for word in words]
             body = {"agent": "support", "conversation_id": f"case-{chance.randrange(2)}", "turns": turns}
-            answer = await self._insist("/v1/turns", body, backend.of(person))
+            answer = await self.insist("/v1/turns", body, backend.of(person))
             assert answer["accepted"] + answer["duplicates"] == len(words)
             owner = UUID(answer["memory_identity"]["id"].removeprefix("sub_"))
             accepted |= dict.fromkeys(words, owner)
-            self._answered.set()
+            self.weather.answered.set()
             await asyncio.sleep(chance.uniform(0.02, 0.25))
 
-    async def _insist(self, path: str, body: dict[str, Any] | None, headers: dict[str, str]) -> dict[str, Any]:
+    async def insist(self, path: str, body: dict[str, Any] | None, headers: dict[str, str]) -> dict[str, Any]:
         """Sends it until it is answered as it should be."""
         while True:
             try:
@@ -157,96 +110,19 @@ class Storm:
             letters += "bcdfghjklmnpqrstvwxz"[at]
         return f"tok-{letters}q"
 
-    # --- the weather
-
-    async def _worker_killed(self) -> None:
-        worker = self.chance.choice(self.deployment.workers)
-        await worker.kill()
-        worker.start()
-
-    async def _worker_paused(self) -> None:
-        """For longer than its claim, so that it wakes up to find others at its work."""
-        worker = self.chance.choice(self.deployment.workers)
-        worker.send(signal.SIGSTOP)
-        asyncio.get_running_loop().call_later(3.5, worker.send, signal.SIGCONT)
-
-    async def _worker_replaced(self) -> None:
-        await self.chance.choice(self.deployment.workers).replace()
-
-    async def _scheduler_killed(self) -> None:
-        scheduler = self.chance.choice(self.deployment.schedulers)
-        await scheduler.kill()
-        scheduler.start()
-
-    async def _api_killed_right_after_an_answer(self) -> None:
-        self._answered.clear()
-        await self._answered.wait()
-        await self.deployment.api.kill()
-        self.deployment.api.start()
-        await self.deployment.ready()
-
-    async def _model_out(self) -> None:
-        await self.deployment.play("server_error")
-        await asyncio.sleep(3)
-        await self.deployment.play({**MIX, "seed": self.chance.randrange(1_000)})
-
-    async def _redis_flushed(self) -> None:
-        with contextlib.suppress(RedisError):
-            await self._look_into_redis()
-            async with self._redis() as redis:
-                await redis.flushall()
-
-    async def _redis_restarted(self) -> None:
-        await asyncio.to_thread(self.deployment.valkey.restart)
-
-    async def _data_restarted(self) -> None:
-        await asyncio.to_thread(self.deployment.data.restart)
-
-    async def _data_crashed(self) -> None:
-        await asyncio.to_thread(self.deployment.data.kill)
-        await asyncio.to_thread(self.deployment.data.restart)
-
-    async def _keys_restarted(self) -> None:
-        await asyncio.to_thread(self.deployment.keys.restart)
-
-    @asynccontextmanager
-    async def _redis(self) -> AsyncIterator[Redis]:
-        redis = Redis.from_url(self.deployment.valkey.url)
-        try:
-            yield redis
-        finally:
-            await redis.aclose()
-
-    async def _look_into_redis(self) -> None:
-        """Notes every text that Redis holds: there must never be one."""
-        async with self._redis() as redis:
-            async for key in redis.scan_iter():
-                kind = await redis.type(key)
-                read: dict[bytes, Callable[[], Awaitable[Any]]] = {
-                    b"string": lambda key=key: redis.get(key),
-                    b"zset": lambda key=key: redis.zrange(key, 0, -1),
-                    b"hash": lambda key=key: redis.hgetall(key),
-                    b"list": lambda key=key: redis.lrange(key, 0, -1),
-                    b"set": lambda key=key: redis.smembers(key),
-                }
-                held = f"{key!r} {await read[kind]() if kind in read else ''!r}"
-                self.told += [f"Redis holds {text.decode()}" for text in _TEXTS.findall(held.encode())]
-
-    # --- afterwards
-
     async def calm_down(self) -> None:
         """The model is well; until no turn is pending and no work is under way, within bounds."""
         await self.deployment.ready()
         await self.deployment.play("good")
-        async with self._redis() as redis:
+        async with self.weather.redis() as redis:
             await redis.flushall()  # with it go the pauses that the ill model earned
         deadline = time.monotonic() + _SETTLES_WITHIN
         while (left := await self._unfinished()) and time.monotonic() < deadline:
             for backend in self.backends:
                 for person in range(PEOPLE):
-                    await self._insist("/v1/observations/flush", {"agent": "support"}, backend.of(f"person-{person}"))
+                    await self.insist("/v1/observations/flush", {"agent": "support"}, backend.of(f"person-{person}"))
             await asyncio.sleep(0.5)
-        self.told += [f"after {_SETTLES_WITHIN:g} s there is still {one}" for one in left]
+        self.weather.told += [f"after {_SETTLES_WITHIN:g} s there is still {one}" for one in left]
 
     async def _unfinished(self) -> list[str]:
         query = """
@@ -278,19 +154,19 @@ class Storm:
                 f"{self.deployment.url}/v1/quarantine", params={"limit": 500}, headers=backend.headers
             )
             for held in answer.json()["quarantine"]:
-                await self._insist(f"/v1/quarantine/{held['id']}/retry", None, backend.headers)
+                await self.insist(f"/v1/quarantine/{held['id']}/retry", None, backend.headers)
                 sent += 1
         return sent
 
     async def findings(self) -> tuple[list[str], list[Books]]:
         """What is wrong, and the books of each space."""
-        wrong, every = list(self.told), []
+        wrong, every = list(self.weather.told), []
         for backend in self.backends:
             books = await Auditor(self.resources.database, self.resources.keys, backend.space).books()
             wrong += problems(books, self.ledger.accepted[backend.space])
             every.append(books)
-        await self._look_into_redis()
-        async with self._redis() as redis:
+        await self.weather.look_into_redis()
+        async with self.weather.redis() as redis:
             for queue in ("interactive", "memory", "housekeeping"):
                 await eventually(lambda queue=queue: redis.zcard(f"afterturn:{queue}"), lambda left: left == 0, 20)
         return [*wrong, *self._told_on_disk()], every
@@ -299,24 +175,8 @@ class Storm:
         """Every text that a log, a table or a journal holds in the clear: there must never be one."""
         for file in self.deployment.folder.rglob("*"):
             with contextlib.suppress(FileNotFoundError):  # PostgreSQL takes files away
-                for text in _TEXTS.findall(file.read_bytes() if file.is_file() else b"")[:3]:
+                for text in TEXTS.findall(file.read_bytes() if file.is_file() else b"")[:3]:
                     yield f"{file.relative_to(self.deployment.folder)} holds {text.decode()}"
-
-
-WEATHER = [
-    Storm._worker_killed,
-    Storm._worker_killed,
-    Storm._worker_paused,
-    Storm._worker_paused,
-    Storm._worker_replaced,
-    Storm._scheduler_killed,
-    Storm._api_killed_right_after_an_answer,
-    Storm._redis_flushed,
-    Storm._redis_restarted,
-    Storm._data_restarted,
-    Storm._data_crashed,
-    Storm._keys_restarted,
-]
 
 
 @asynccontextmanager
@@ -337,7 +197,7 @@ async def brewing(
             found = await spaces.named(resources.database.pool, name)
             assert found is not None
             backends.append(Backend(found[0], {"Authorization": f"Bearer {minted.secret}"}))
-        yield Storm(deployment, resources, backends, random.Random(seed))
+        yield Storm(deployment, resources, backends, Weather(deployment, random.Random(seed)))
 
 
 async def _run(seconds: float, seed: int, folder: Path) -> int:
@@ -355,7 +215,7 @@ async def _run(seconds: float, seed: int, folder: Path) -> int:
         "seed": seed,
         "accepted": sum(map(len, storm.ledger.accepted.values())),
         "sent_again": storm.ledger.resent,
-        "happened": storm.happened,
+        "happened": storm.weather.happened,
         "effects": effects,
         "settled_within": round(settled, 1),
         "states": sum((books.states for books in before), Counter[str]()),

@@ -45,7 +45,7 @@ async def test_work_of_a_worker_that_was_killed_runs_again_within_one_and_a_fift
         for person in range(6):
             turns = [{"role": "user", "content": "I live in Porto, by the river, " + "and so on, " * 40}]
             body = {"agent": "recovery", "conversation_id": "a", "turns": turns}
-            await storm._insist("/v1/turns", body, storm.backends[0].of(f"patient-{person}"))
+            await storm.insist("/v1/turns", body, storm.backends[0].of(f"patient-{person}"))
         held = await eventually(claimed, lambda rows: len(rows) == 6, 30)
         victim = held[0]["owner"]
         mine = {row["id"]: row["epoch"] for row in held if row["owner"] == victim}
