@@ -23,17 +23,24 @@ class Door(APIRoute):
         takes_body = self.body_field is not None or "requestBody" in (self.openapi_extra or {})
 
         async def enter(request: Request) -> Response:
-            desk = desk_of(request)
-            try:
-                if scope is not None:
-                    request.scope[CALLER] = await desk.doorman.admit(request.headers, scope)
-                if takes_body:
-                    request = ReadRequest(request, *await bodies.read_json(request, desk.limits.body_bytes))
-                return await serve(request)
-            except Exception as error:  # noqa: BLE001 - the one table of errors says what each becomes
-                return problems.answer(error)
+            return await let_in(request, scope, serve, takes_body=takes_body)
 
         return enter
+
+
+async def let_in(
+    request: Request, scope: Scope | None, serve: Callable[[Any], Coroutine[Any, Any, Response]], *, takes_body: bool
+) -> Response:
+    """What `serve` answers a caller who may call, or the problem."""
+    desk = desk_of(request)
+    try:
+        if scope is not None:
+            request.scope[CALLER] = await desk.doorman.admit(request.headers, scope)
+        if takes_body:
+            request = ReadRequest(request, *await bodies.read_json(request, desk.limits.body_bytes))
+        return await serve(request)
+    except Exception as error:  # noqa: BLE001 - the one table of errors says what each becomes
+        return problems.answer(error)
 
 
 Shape = TypeVar("Shape", bound=BaseModel)

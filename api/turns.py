@@ -16,6 +16,8 @@ from intake.accept import Accepted, Said
 from intake.messages import InvalidMessage, Limits, Message, read
 from models.api_key import Scope
 
+PATH = "/v1/turns"
+
 router = APIRouter(route_class=Door, strict_content_type=False)
 
 _MESSAGE = {
@@ -69,7 +71,7 @@ _IDEMPOTENCY = Header("Idempotency-Key", 255, "Makes the whole call idempotent w
 
 
 @router.post(
-    "/v1/turns",
+    PATH,
     status_code=202,
     response_model=TurnsTaken,
     **opens(Scope.TURNS_WRITE, 409, body=TurnsAsk, headers=[_IDEMPOTENCY]),
