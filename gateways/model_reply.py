@@ -150,6 +150,6 @@ def _code(body: str) -> str:
 def _seconds_until(date: str, now: datetime) -> float:
     try:
         until = parsedate_to_datetime(date)
-    except ValueError:
+        return ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds()
+    except (ValueError, TypeError, OverflowError):  # whatever a server puts there, it is no date
         return math.nan
-    return ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds()

@@ -78,7 +78,7 @@ class Intake:
         key = await self.keys.key(speaker)
         lookup = await self.keys.key(credential.lookup_key) if said.task_id is not None else None
         task = lookup.digest(said.task_id or "", "task") if lookup else None
-        if sum(len(message.text) for message in said.messages) > _IN_A_THREAD:
+        if sum(map(_size, said.messages)) > _IN_A_THREAD:
             turns = await asyncio.to_thread(self._turns, said, key, task, credential.key_id)
         else:
             turns = self._turns(said, key, task, credential.key_id)
@@ -132,7 +132,8 @@ class Intake:
             id=message.id,
             name=None if message.name is None else mask(message.name, self.policy).text,
             tool_calls=tuple(
-                ToolCall(call.id, call.name, mask(call.arguments, self.policy).text) for call in message.tool_calls
+                ToolCall(call.id, mask(call.name, self.policy).text, mask(call.arguments, self.policy).text)
+                for call in message.tool_calls
             ),
             tool_call_id=message.tool_call_id,
         )
@@ -162,6 +163,12 @@ def _both(identity: Identity) -> tuple[UUID, UUID]:
     return identity.owner, identity.speaker
 
 
+def _size(message: Message) -> int:
+    """Characters that masking reads, and what each call costs besides."""
+    calls = sum(len(call.name) + len(call.arguments) + 100 for call in message.tool_calls)
+    return len(message.text) + len(message.name or "") + calls
+
+
 def _message_digest(said: Said, index: int, message: Message, key: SealingKey, key_id: str) -> bytes | None:
     """What makes a message the same one when it is sent again; None when nothing says so."""
     if message.id is not None:
@@ -169,5 +176,5 @@ def _message_digest(said: Said, index: int, message: Message, key: SealingKey, k
     if said.idempotency_key is None:
         return None
     # The content counts: a key that is used twice by mistake, for other turns, must not lose them.
-    content = hashlib.sha256(f"{message.role}\0{message.text}".encode()).hexdigest()
+    content = hashlib.sha256(repr((message.role, message.text, message.name, message.tool_calls)).encode()).hexdigest()
     return key.digest(f"{key_id}\0{said.idempotency_key}\0{index}\0{content}", "idempotency")

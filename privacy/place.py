@@ -9,7 +9,9 @@ from privacy.vocabulary import words
 
 _LONGEST = 120
 _SHORTEST = 6
-_DOOR = re.compile(r"[0-9](?![0-9]* (?:anos|meses|dias|years|months|weeks|days|hours|minutes|km|miles))")
+_DOOR = re.compile(
+    r"(?<![0-9])(?!(?:19|20)[0-9]{2}(?![0-9]))[0-9](?![0-9]* (?:anos|meses|dias|years|months|weeks|days|hours|minutes|km|miles))"
+)
 _KEY = re.compile(r"(?:_?line)?_?[12]?\\{0,3}\"\s{0,2}:\s{0,2}\\{0,3}\"(?P<value>[^\"\\\n<]{3,160})\\{0,3}\"")
 _BEHIND_ADDRESS = re.compile(
     r"(?:es)?(?: residencial| residential| here| line ?[12]|\(es\))?(?:\s{0,2}(?:is|are|was|to|é|es|est|ist|fica|now|below|as follows)\b|,? here they are)*"
@@ -18,6 +20,14 @@ _BEHIND_ADDRESS = re.compile(
 )
 _BEHIND_LIVING = re.compile(
     r"\s{1,2}(?:now |currently |here )?(?:at|in|on|to|with|na|no|em|à|d[aeo](?: endereço)?|en|in der|am|au|à|fica na)?:?\s{1,3}|:\s{0,3}",
+    re.IGNORECASE,
+)
+# "I live at 12 Elm" names a door; "I moved to Porto 4 years after" and "to Python 3.12" name none: there a street must stand.
+_AT = re.compile(r"\s(?:at|na|no)\b|:", re.IGNORECASE)
+_STREET = re.compile(
+    r"\b(?:street|st|road|rd|avenue|ave|av|lane|ln|drive|dr|boulevard|blvd|court|square|way|close|terrace|place|apt|suite|flat|p\.?o\.? box"
+    r"|rua|avenida|travessa|largo|praça|praca|alameda|estrada|quadra|bloco|calle|plaza|paseo|carrera|via|viale|piazza|corso|rue|chemin"
+    r"|[a-zäöüß]{2,30}(?:stra(?:ß|ss)e|str\.?|weg|platz|gasse))\b",
     re.IGNORECASE,
 )
 _ADDRESSES = words(
@@ -61,6 +71,8 @@ def homes(reading: Reading) -> Iterator[Span]:
             address = reading.cues.text[start:end] in _ADDRESSES
             link = (_BEHIND_ADDRESS if address else _BEHIND_LIVING).match(text, end)
             found = (link.end(), _street_end(text, link.end())) if link and link.end() > end else (end, end)
+            if link and not address and not _AT.search(link[0]) and not _STREET.search(text, *found):
+                continue
         if found[1] - found[0] >= _SHORTEST and _DOOR.search(text, *found):
             done = found[1]
             yield Span(*found, "STREET_ADDRESS")

@@ -99,7 +99,8 @@ def settled(claim: Claim, job: Job[R] | BulkJob[R], later: Later) -> tuple[timed
     tries = claim.attempt - claim.crashes
     if later.counts and job.attempts is not None and tries >= job.attempts:
         return Hopeless(later.error)
-    if later.seconds is not None:
-        return timedelta(seconds=max(0.0, later.seconds)), later
     # Drawn at random, or all that failed together would come back together.
-    return job.back_off.delay(tries + claim.waits, random.random()), later  # noqa: S311 - no secret
+    delay = job.back_off.delay(tries + claim.waits, random.random())  # noqa: S311 - no secret
+    if later.seconds is not None and (later.seconds > 0 or later.counts):
+        return timedelta(seconds=max(0.0, later.seconds)), later
+    return delay, later  # a server that says "at once" is still backed off from
