@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -28,6 +28,8 @@ from models.log import Log
 from models.observation import Observation
 from models.quarantine import Quarantined
 from models.work import Added, Claim, Letter
+from privacy.masking import mask
+from privacy.policy import of_regions
 from privacy.sealing import SealingKey
 
 _ROWS = 2_000  # pending turns read at once
@@ -94,7 +96,10 @@ async def _think(claim: Claim, pending: Pending, workshop: Workshop) -> Thought:
         ordered = batches.in_conversation_order(turns)
         return Thought(turns, await asyncio.to_thread(extractive.observe, ordered, pending.tail))
     question = Question(workshop.asker, claim, pending.log.subject_id, pending.key, pending.tail, workshop.room)
-    return await think(question, turns)
+    thought = await think(question, turns)
+    # A model may join what stood apart in the turns, and was no number or address there.
+    policy = of_regions(workshop.settings.privacy.phone_regions)
+    return replace(thought, drafts=[replace(draft, text=mask(draft.text, policy).text) for draft in thought.drafts])
 
 
 def _first(claim: Claim, pending: Pending, workshop: Workshop) -> Sequence[Turn]:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 _ASKED_NO_MODEL = {
     "daily_cap": "this space's tokens for today are used up",
-    "paced": "waiting: the calls that the model server allows in a minute are used up",
+    "paced": "waiting: the model server is being spared (its rate is used up, or it failed or asked for a pause)",
     "timeout": "waiting: the model server takes too long",
     "crashed": "waiting: a worker died over it",
 }
