@@ -49,11 +49,15 @@ async def eventually(ask: Callable[[], Awaitable[T]], holds: Callable[[T], bool]
 
 @dataclass(slots=True)
 class Program:
-    """One process: killed, paused and started again at will. All that it says goes to one file."""
+    """One process: killed, paused and started again at will. All that it says goes to one file.
+
+    `ending` while whoever ends it will start it again himself.
+    """
 
     module: Sequence[str]
     environment: Mapping[str, str]
     log: Path
+    ending: bool = False
     _process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -62,6 +66,7 @@ class Program:
         return self._process.pid
 
     def start(self) -> None:
+        self.ending = False
         with self.log.open("ab") as told:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *self.module],
@@ -79,7 +84,7 @@ class Program:
 
     def revive(self) -> bool:
         """Starts it again when it ended by itself, as whatever supervises processes does; True when it had."""
-        ended = self._process is not None and self._process.poll() is not None
+        ended = self._process is not None and self._process.poll() is not None and not self.ending
         if ended:
             self.start()
         return ended
@@ -89,11 +94,13 @@ class Program:
         return await asyncio.to_thread(self._process.wait)
 
     async def kill(self) -> None:
+        self.ending = True
         self.send(signal.SIGKILL)
         await self.ended()
 
     async def replace(self) -> None:
         """Told to go, and another takes its place at once: as a deploy does it."""
+        self.ending = True
         self.send(signal.SIGCONT)
         self.send(signal.SIGTERM)
         await self.ended()

@@ -12,10 +12,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import asyncpg
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tests.chaos.deployment import Deployment
+from tests.chaos.deployment import Deployment, Program, eventually
 
 MIX = {
     "play": {
@@ -48,11 +49,12 @@ class Weather:
     happened: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
+    _beside: "list[asyncio.Task[None]]" = field(default_factory=list)
 
     async def blow(self, seconds: float) -> None:
         """Everything once before anything comes again, for at least so long; afterwards every process runs."""
         await self._model_back()
-        keeper = asyncio.create_task(self._keep_alive())
+        self._beside.append(asyncio.create_task(self._keep_alive()))
         ends = time.monotonic() + seconds
         while True:
             # The outage last, for after it workers keep away for a while.
@@ -62,7 +64,8 @@ class Weather:
                 await asyncio.sleep(self.chance.uniform(0.1, 0.6))
             if time.monotonic() > ends:
                 break
-        keeper.cancel()
+        for task in self._beside:
+            task.cancel()
         for program in self.deployment.programs():
             program.send(signal.SIGCONT)
             program.revive()
@@ -73,19 +76,36 @@ class Weather:
             await asyncio.sleep(0.5)
             self.happened["ended_by_itself"] += sum(program.revive() for program in self.deployment.programs())
 
+    async def _busy_worker(self) -> Program:
+        """One that holds a claim, where one soon does."""
+        try:
+            held = await eventually(self._holders, bool, 3)
+        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            held = set()
+        workers = self.deployment.workers
+        return self.chance.choice([worker for worker in workers if worker.pid in held] or workers)
+
+    async def _holders(self) -> set[int]:
+        connection = await asyncpg.connect(self.deployment.data.url)
+        try:
+            rows = await connection.fetch("SELECT DISTINCT owner FROM work WHERE state = 'claimed'")
+        finally:
+            await connection.close()
+        return {int(row["owner"].split(":")[1]) for row in rows}
+
     async def _worker_killed(self) -> None:
-        worker = self.chance.choice(self.deployment.workers)
+        worker = await self._busy_worker()
         await worker.kill()
         worker.start()
 
     async def _worker_paused(self) -> None:
         """For longer than its claim, so that it wakes up to find others at its work."""
-        worker = self.chance.choice(self.deployment.workers)
+        worker = await self._busy_worker()
         worker.send(signal.SIGSTOP)
         asyncio.get_running_loop().call_later(3.5, worker.send, signal.SIGCONT)
 
     async def _worker_replaced(self) -> None:
-        await self.chance.choice(self.deployment.workers).replace()
+        await (await self._busy_worker()).replace()
 
     async def _scheduler_killed(self) -> None:
         scheduler = self.chance.choice(self.deployment.schedulers)
@@ -104,7 +124,13 @@ class Weather:
         await asyncio.sleep(3)
         await self._model_back()
 
-    async def _model_back(self) -> None:
+    async def _model_babbles(self) -> None:
+        """Long enough for turns to be set aside, while other things happen."""
+        await self.deployment.play("babble")
+        self._beside.append(asyncio.create_task(self._model_back(8)))
+
+    async def _model_back(self, after: float = 0) -> None:
+        await asyncio.sleep(after)
         await self.deployment.play({**MIX, "seed": self.chance.randrange(1_000)})
 
     async def _redis_flushed(self) -> None:
@@ -158,6 +184,7 @@ _EVENTS = [
     Weather._worker_replaced,
     Weather._scheduler_killed,
     Weather._api_killed_right_after_an_answer,
+    Weather._model_babbles,
     Weather._redis_flushed,
     Weather._redis_restarted,
     Weather._data_restarted,
