@@ -64,7 +64,10 @@ async def test_what_is_observed_meanwhile_is_carried_over(opened: Opened, meanwh
         late: list[str] = []
 
         async def observed_beside_it() -> None:
-            await book.write("UPDATE work SET scope = 'another' WHERE state = 'claimed' AND kind = 'reflect'")
+            await book.write(
+                "UPDATE work SET scope = 'another' WHERE state = 'claimed' AND kind = 'reflect' AND space_id = $1",
+                book.space,
+            )
             late.extend(await grown(book, 3))
 
         meanwhile(observed_beside_it)
