@@ -46,7 +46,7 @@ async def grown(book: Book, lines: int = 40) -> list[str]:
 async def grown_past_threshold(book: Book) -> list[str]:
     words: list[str] = []
     while "reflect" not in await book.waiting():
-        words += await grown(book, 8)
+        words += await grown(book, 3)
     return words
 
 
@@ -59,7 +59,7 @@ def words_of(lines: list[Any]) -> list[str]:
 
 
 async def test_what_is_observed_meanwhile_is_carried_over(opened: Opened, meanwhile: Any) -> None:
-    async with opened("good", reflector_threshold=200) as book:
+    async with opened("good", reflector_threshold=215) as book:
         words = await grown(book)
         late: list[str] = []
 
@@ -81,7 +81,7 @@ async def test_what_is_observed_meanwhile_is_carried_over(opened: Opened, meanwh
 
 @pytest.mark.parametrize("behaviour", ["server_error", "rate_limited", "unauthorized", "closed"])
 async def test_a_server_that_is_away_delays_a_rewrite_and_spoils_none(opened: Opened, behaviour: str) -> None:
-    async with opened("good", reflector_threshold=200) as book:
+    async with opened("good", reflector_threshold=215) as book:
         words = await grown(book)
         book.model.play(behaviour)
         for _ in range(4):
@@ -102,7 +102,7 @@ async def test_a_worker_that_dies_after_the_answer_leaves_it_for_the_next(
     async def dies(*_: Any) -> None:
         raise asyncio.CancelledError
 
-    async with opened("good", reflector_threshold=200) as book:
+    async with opened("good", reflector_threshold=215) as book:
         await grown(book)
         claim, asked = await book.claim("reflect"), book.model.count
         with monkeypatch.context() as patched:
@@ -131,7 +131,7 @@ async def test_a_rewrite_of_a_log_that_was_restored_meanwhile_is_thrown_away(ope
 
 
 async def test_a_rewrite_of_a_log_that_was_deleted_meanwhile_writes_nothing(opened: Opened, meanwhile: Any) -> None:
-    async with opened("good", reflector_threshold=200) as book:
+    async with opened("good", reflector_threshold=215) as book:
         await grown(book)
         meanwhile(book.delete_log)
         assert await book.run("reflect") == Done()
@@ -142,7 +142,7 @@ async def test_a_rewrite_of_a_log_that_was_deleted_meanwhile_writes_nothing(open
 async def test_a_rewrite_whose_claim_was_taken_over_writes_nothing(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened("good", reflector_threshold=200) as book:
+    async with opened("good", reflector_threshold=215) as book:
         words = await grown(book)
         paused = await book.claim("reflect")
 
