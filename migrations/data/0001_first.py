@@ -2,6 +2,8 @@
 
 from alembic import op
 
+from migrations.guard import guard
+
 revision = "0001"
 down_revision = None
 
@@ -227,9 +229,7 @@ _TABLES = (
     "CREATE INDEX work_finished ON work (finished_at) WHERE finished_at IS NOT NULL",
 )
 
-# The backstop under the predicate that every query has: a transaction sees the space that it is bound to, or, where a
-# process says so, every one. FORCE binds the tables' owner too. `spaces` and `api_keys` are read before a space is
-# known, and `work` holds ids and numbers only.
+# `spaces` and `api_keys` are read before a space is known, and `work` holds ids and numbers only.
 _GUARDED = (
     "subjects",
     "handles",
@@ -248,11 +248,4 @@ def upgrade() -> None:
     """Runs every statement in one transaction."""
     for statement in _TABLES:
         op.execute(statement)
-    for table in _GUARDED:
-        op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-        op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
-        op.execute(f"""
-            CREATE POLICY one_space ON {table} USING (
-                space_id::text = (SELECT current_setting('afterturn.space', true))
-                OR (SELECT current_setting('afterturn.space', true)) = 'every')
-        """)
+    guard(*_GUARDED)

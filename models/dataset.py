@@ -1,0 +1,66 @@
+"""Data sets: the one place that says how each is counted, exported, expired and erased, and what its columns hold.
+
+Sweeper and eraser delete through the same method, so the two cannot drift apart. A test walks the live schema: a table
+that no data set claims, or a column that can hold text and is not described, fails it.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+from uuid import UUID
+
+from models.database import Connection
+from privacy.sealing import SealingKey
+
+
+class Holds(StrEnum):
+    """What a column that could hold text does hold."""
+
+    SEALED = "sealed"  # text about a person, under that person's key
+    DIGEST = "digest"  # a keyed hash
+    ID = "id"  # an opaque or declared id, never one that a person chose
+    CODE = "code"  # one of a closed list, or a declared name of an agent, model, policy
+    NUMBERS = "numbers"  # ids, counts and codes in a document
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom or what to count, export or erase, by ids that were fixed once; every part is within `space`.
+
+    `subjects` are a person's whole closure. `conversations` without `subjects`: an erasure of conversations alone.
+    """
+
+    space: int
+    subjects: tuple[UUID, ...] = ()
+    logs: tuple[int, ...] = ()
+    conversations: tuple[int, ...] = ()
+    agent: str | None = None
+
+
+Keys = Mapping[UUID, SealingKey]
+Row = Mapping[str, Any]
+
+
+class DataSet(Protocol):
+    """One kind of data. Connections are bound to the target's space (or every one) and inside a transaction."""
+
+    name: str
+    tables: Mapping[str, Mapping[str, Holds]]
+    """By table: each column of type text, bytea, json or an array of them, and what it holds."""
+
+    async def count(self, connection: Connection, target: Target) -> int:
+        """Rows that the target has, expired ones included."""
+        ...
+
+    async def erase(self, connection: Connection, target: Target, most: int) -> int:
+        """Deletes up to `most` rows of the target; answers how many. 0: nothing is left."""
+        ...
+
+    def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
+        """The target's live rows, opened, as JSON-ready members, in a stable order."""
+        ...
+
+    async def expire(self, connection: Connection, space: int, most: int) -> int:
+        """Deletes up to `most` rows of the space that are past their term and not held; answers how many."""
+        ...

@@ -1,0 +1,69 @@
+"""Receipts: one row for each governed act, written in the transaction of its effect. Ids and counts, never a text.
+
+Writers never wait for each other: a receipt is born unsealed, and the sealing job orders and chains it afterwards.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import BigInteger, Column, Index, Integer, Uuid, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.columns import created, space
+from models.database import Connection
+
+_UNSEALED = text("seal IS NULL")
+Ids = Mapping[str, str | int | Sequence[str] | Sequence[int]]
+
+
+class StoredReceipt(SQLModel, table=True):
+    """`seal` is the number of the seal that committed to it, `place` its leaf there; NULL until the sealing job came by."""
+
+    __tablename__ = "receipts"
+    __table_args__ = (
+        Index("receipts_unsealed", "space_id", "at", postgresql_where=_UNSEALED),
+        Index("receipts_by_time", "space_id", "at", "id"),
+    )
+
+    id: UUID = Field(sa_column=Column(Uuid, primary_key=True))
+    space_id: int = space()
+    at: datetime = created()
+    actor: str
+    action: str
+    ids: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    counts: dict[str, int] = Field(sa_column=Column(JSONB, nullable=False))
+    seal: int | None = Field(default=None, sa_column=Column(BigInteger))
+    place: int | None = Field(default=None, sa_column=Column(Integer))
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """`actor` is a key's id, `cli:<opaque id>` or `job:<kind>`; `action` is `noun.verb`, as `export.requested`."""
+
+    space: int
+    actor: str
+    action: str
+    ids: Ids = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+async def write(connection: Connection, receipt: Receipt) -> UUID:
+    """Writes a receipt in the caller's transaction, which is bound to the receipt's space; answers its id."""
+    receipt_id = uuid4()
+    await connection.execute(
+        "INSERT INTO receipts (id, space_id, actor, action, ids, counts)"
+        " VALUES ($1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb)",
+        *(receipt_id, receipt.space, receipt.actor, receipt.action),
+        *(json.dumps(dict(receipt.ids)), json.dumps(dict(receipt.counts))),
+    )
+    return receipt_id
+
+
+def opaque(receipt: UUID) -> str:
+    """A receipt's id as the API shows it."""
+    return f"rct_{receipt.hex}"
