@@ -4,7 +4,7 @@ Case and accents do not matter. A part that is also a word ("Will", "May") count
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -51,18 +51,33 @@ class _Entry:
     careful: bool = False
 
 
+@dataclass(slots=True)
+class _Node:
+    """After these tokens: what ends here, and what may follow. However many names share their beginning, one step each."""
+
+    entries: list[_Entry] = field(default_factory=list)
+    longer: dict[str, "_Node"] = field(default_factory=dict)
+
+    def put(self, entry: _Entry) -> None:
+        node = self
+        for token in entry.tokens:
+            node = node.longer.setdefault(token, _Node())
+        if entry not in node.entries:
+            node.entries.append(entry)
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """Compiled names; make it once with `Known.compile` where many texts are searched for the same ones."""
 
-    entries: Mapping[str, tuple[_Entry, ...]] = field(default_factory=dict)
+    entries: Mapping[str, _Node] = field(default_factory=dict)
     unspaced: re.Pattern[str] | None = None
     tails: frozenset[str] = frozenset()
 
     @classmethod
     def compile(cls, names: Collection[str]) -> "Known":
         """`names` are names, e-mail addresses, phone numbers and ids as they were registered."""
-        entries: dict[str, dict[_Entry, None]] = {}
+        root = _Node()
         unspaced: set[str] = set()
         tails: set[str] = set()
         for name in map(fold, names):
@@ -70,9 +85,9 @@ class Known:
                 unspaced.update(_unspaced_forms(name))
             tails.update(_tail(name))
             for entry in _entries(name):
-                entries.setdefault(entry.tokens[0], {})[entry] = None
+                root.put(entry)
         return cls(
-            {first: tuple(sorted(found, key=lambda entry: -len(entry.tokens))) for first, found in entries.items()},
+            root.longer,
             re.compile("|".join(map(re.escape, sorted(unspaced, key=len, reverse=True)))) if unspaced else None,
             frozenset(tails),
         )
@@ -86,12 +101,13 @@ class Known:
         flat = plain(text)
         if self._missing(flat):
             return
-        for token in _TOKEN.finditer(flat):
-            word = token[0]
-            entries = self.entries.get(word)
-            if entries is None and word[-1] in _DIGITS and len(bare := word.rstrip(_DIGITS)) >= _SHORTEST_LOWER:
-                entries = self.entries.get(bare)
-            if entries is not None and (span := _first(entries, text, flat, token)):
+        spans = [token.span() for token in _TOKEN.finditer(flat)]
+        for index, (start, end) in enumerate(spans):
+            word = flat[start:end]
+            node = self.entries.get(word)
+            if node is None and word[-1] in _DIGITS and len(bare := word.rstrip(_DIGITS)) >= _SHORTEST_LOWER:
+                node = self.entries.get(bare)
+            if node is not None and (span := _longest(node, text, flat, spans, index)):
                 yield span
 
     def _missing(self, flat: str) -> bool:
@@ -104,16 +120,22 @@ class Known:
         return len(digits) >= _SHORTEST_NUMBER and digits[-_TAIL:] in self.tails
 
 
-def _first(entries: tuple[_Entry, ...], text: str, flat: str, token: re.Match[str]) -> Span | None:
-    """The longest of these that stands at `token`."""
-    capital = text[token.start()].isupper()
-    for entry in entries:
-        if entry.careful and not capital:
-            continue
-        end = _end(flat, token.end(), entry.tokens)
-        if end is not None and (not entry.careful or _written_as_name(text, token.start(), end)):
-            return Span(token.start(), end, entry.kind)
-    return None
+def _longest(node: _Node, text: str, flat: str, spans: Sequence[tuple[int, int]], index: int) -> Span | None:
+    """The longest run of known tokens that begins with this one, which is `node`'s."""
+    start, end = spans[index]
+    found = None
+    while True:
+        for entry in node.entries:
+            if not entry.careful or _written_as_name(text, start, end):
+                found = Span(start, end, entry.kind)
+                break
+        index += 1
+        if not node.longer or index == len(spans):
+            return found
+        following = node.longer.get(flat[spans[index][0] : spans[index][1]])
+        if following is None or not _GAP.fullmatch(flat, end, spans[index][0]):
+            return found
+        node, end = following, spans[index][1]
 
 
 def _entries(name: str) -> Iterator[_Entry]:
@@ -145,21 +167,10 @@ def _name_entries(tokens: tuple[str, ...]) -> Iterator[_Entry]:
         yield _Entry(tokens, "PERSON", careful=True)
 
 
-def _end(flat: str, at: int, tokens: tuple[str, ...]) -> int | None:
-    """Where the run of tokens ends whose first ended at `at`."""
-    for wanted in tokens[1:]:
-        gap = _GAP.match(flat, at)
-        token = _TOKEN.match(flat, gap.end() if gap else at)
-        if token is None or token[0] != wanted:
-            return None
-        at = token.end()
-    return at
-
-
 def _written_as_name(text: str, start: int, end: int) -> bool:
     """A capital and then small letters, and no capital that its place in the sentence asks for."""
     word = text[start:end]
-    if word[1:] != word[1:].lower():
+    if not word[0].isupper() or word[1:] != word[1:].lower():
         return False
     if plain(word) not in _ALSO_WORDS:
         return True

@@ -28,7 +28,7 @@ _LINK = (
     rf"|\s{{0,2}}(?P<sign>[:=])(?:[\s*:]|{_QUOTE}){{0,5}})"
 )
 _PASSWORD = re.compile(_LINK + r"(?P<value>[^\s\"'\\<>,\[\]{}()][^\s\"'\\<>,]{2,63})", re.IGNORECASE)
-_KEY = re.compile(r"(?:" + _LINK + r"| )(?P<value>[A-Za-z0-9_+/=.-]{12,2000})", re.IGNORECASE)
+_KEY = re.compile(r"(?:" + _LINK + r"| )(?P<value>[A-Za-z0-9_+/=.-]{12,}+)", re.IGNORECASE)
 _USER = re.compile(_LINK + r"@?(?P<value>[A-Za-z0-9][A-Za-z0-9._-]{2,40})", re.IGNORECASE)
 _NOT_ONE = words("""not the a an in on your my incorrect wrong expired invalid valid correct working being changed reset required too weak strong needed set saved sent
     no longer blocked locked case same that this it must should has have been never what optional protected null none true false string""")
@@ -40,9 +40,13 @@ def secrets(reading: Reading) -> Iterator[Span]:
     if any(mark in text for mark in _MARKS):
         yield from (Span(*token.span(), "SECRET") for token in _TOKEN.finditer(text))
     yield from _private_keys(text)
-    for _, end, family in reading.cues.phrased("password", "key", "user"):
+    done = 0
+    for start, end, family in reading.cues.phrased("password", "key", "user"):
+        if start < done:  # a cue within a value: "api_key=api_key=" over and over
+            continue
         found = {"password": _password, "key": _key, "user": _user}[family](text, end)
         if found:
+            done = found.end
             yield found
 
 

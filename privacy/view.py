@@ -16,10 +16,14 @@ _ESCAPE_COST = 3  # units
 _LONGEST_EXPANSION = 4  # one character that folds to more is no digit and no letter, and would only swell the text
 _IDEOGRAPHIC_STOP = re.compile(r"(?<=[A-Za-z0-9])[。｡](?=[A-Za-z0-9])")  # a dot inside an address, else a full stop
 _ESCAPE = re.compile(
-    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
+    r"(?P<percent>(?:%(?:25)*[0-9A-Fa-f]{2})+)"
     r"|(?<!\\)\\++(?:u(?P<unicode>[0-9A-Fa-f]{4})|(?P<control>[nrtbf]))"
-    r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
+    r"|(?P<entity>&(?:amp;){0,3}(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
 )
+_AMPERSANDS = re.compile(r"\A&(?:amp;)*(?=.)")
+_BYTE = re.compile(
+    r"%(?:25)*([0-9A-Fa-f]{2})"
+)  # "%2540" is "%40" escaped once more, as happens on a way through two servers
 _ESCAPE_MARKS = re.compile(r"[%\\&]")
 
 
@@ -150,13 +154,14 @@ def _decode(view: View, budget: Budget) -> View | None:
 def _decoded(escape: re.Match[str]) -> str | None:
     """What an escape stands for, folded; None where it stands for nothing."""
     if escape["percent"]:
-        decoded = bytes.fromhex(escape["percent"].replace("%", "")).decode("utf-8", "replace")
+        decoded = bytes.fromhex("".join(_BYTE.findall(escape["percent"]))).decode("utf-8", "replace")
     elif escape["unicode"]:
         decoded = chr(int(escape["unicode"], 16))
     elif escape["control"]:
         return "\n"
     else:
-        decoded = unescape(escape["entity"])
-        if decoded == escape["entity"]:
+        once = "&" + _AMPERSANDS.sub("", escape["entity"])
+        decoded = unescape(once)
+        if decoded == once:
             return None
     return fold(decoded)
