@@ -65,6 +65,7 @@ class Masker:
     def __init__(self, policy: Policy, pseudonyms: Pseudonyms) -> None:
         self._policy = policy
         self._pseudonyms = pseudonyms
+        self._last: dict[str, int] = {}  # the highest number given so far, by kind
 
     def apply(self, text: str, spans: Iterable[Span], plainly: Collection[Span] = ()) -> Applied:
         """`text` with every span replaced; those in `plainly` by the bare name of their kind."""
@@ -97,8 +98,8 @@ class Masker:
     def _pseudonym(self, kind: str, value: str) -> str:
         digest = self._digest(kind, value)
         if digest not in self._pseudonyms:
-            taken = sum(given.startswith(f"<{kind}_") for given in self._pseudonyms.values())
-            self._pseudonyms[digest] = f"<{kind}_{taken + 1}>"
+            self._last[kind] = number = 1 + (self._last.get(kind) or _highest(kind, self._pseudonyms.values()))
+            self._pseudonyms[digest] = f"<{kind}_{number}>"
         return self._pseudonyms[digest]
 
     def _digest(self, kind: str, value: str) -> str:
@@ -108,6 +109,12 @@ class Masker:
             same = "".join(filter(str.isalnum, same))
         digest = hmac.digest(self._policy.key, f"{kind}\0{same}".encode("utf-8", "surrogatepass"), "sha256")
         return digest[:8].hex().translate(_TO_LETTERS)
+
+
+def _highest(kind: str, placeholders: Iterable[str]) -> int:
+    """The last number of a kind, so that none is given twice even where some were taken out."""
+    before = f"<{kind}_"
+    return max((int(given[len(before) : -1]) for given in placeholders if given.startswith(before)), default=0)
 
 
 @cache
@@ -133,9 +140,9 @@ def _targets(text: str, spans: Iterable[Span], plainly: Collection[Span]) -> Ite
         start, end, quote = span.start, span.end, ""
         if around.within(start):
             start += escape_remainder(text, start)
-            if number := around.number(start):
+            if number := around.numbers_over(start, end):
                 start, end, quote = *number, '"'
-            elif number := inside.number(start):
+            elif number := inside.numbers_over(start, end):
                 start, end, quote = *number, '\\"'
         if max(start, done) < end:
             done = end

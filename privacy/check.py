@@ -60,7 +60,7 @@ def luhn(digits: str) -> bool:
 
 
 def card(digits: str) -> bool:
-    return _ISSUERS.fullmatch(digits) is not None and luhn(digits) and len(set(digits)) > 2
+    return _ISSUERS.fullmatch(digits) is not None and luhn(digits) and varied(digits)
 
 
 def cpf(digits: str) -> bool:

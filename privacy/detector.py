@@ -8,7 +8,7 @@ from privacy.cue import labels, loud
 from privacy.identifier import identifiers
 from privacy.kind import PLACEHOLDER
 from privacy.known import Known
-from privacy.mailbox import mailboxes
+from privacy.mailbox import PROVIDER_MARKS, mailboxes
 from privacy.network import accounts, machines
 from privacy.number import numbers
 from privacy.person import persons
@@ -42,7 +42,10 @@ def is_clean(text: str, known: Known) -> bool:
             return False
     if _SIGNS.search(text) or _TWO_CAPITALS.search(text) or _is_marked(text):
         return False
-    words = set(_WORD.findall(plain(text)))
+    flat = plain(text)
+    if any(mark in flat for mark in PROVIDER_MARKS):
+        return False
+    words = set(_WORD.findall(flat))
     if not words.isdisjoint(loud()) or ((":" in text or "-" in text) and not words.isdisjoint(labels())):
         return False
     return words.isdisjoint(known.entries)
@@ -53,6 +56,11 @@ def _is_marked(text: str) -> bool:
     if ("-" in text or ":" in text) and (_DEVICE.search(text) or "-----BEGIN" in text):
         return True
     return any(mark in text for mark in _LOST_SIGN_MARKS) and _LOST_SIGNS.search(text) is not None
+
+
+def is_clear(text: str, known: Known) -> bool:
+    """Whether nothing personal can be in `text` besides the placeholders that it has."""
+    return is_clean(_blanked(text), known)
 
 
 def find(text: str, known: Known, policy: Policy, budget: Budget) -> list[Span]:

@@ -8,7 +8,7 @@ from privacy.check import Check, dated, stdnum
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one id is written (lengths of groups and what parts them: "3.3.3-2"; `~` is any separator), and what it takes.
+    """How one id is written (lengths of groups and what parts them: "3.3.3-2"; `~` is any separator, `*` a comma too), and what it takes.
 
     `always` shapes count wherever they stand, `alone` shapes also where the text is nothing but the number, which is an
     answer or a field, and all beside a cue of one of `families`.
@@ -30,6 +30,7 @@ class Loose:
     kind: str
     fewest: int
     most: int
+    groups: int = 6  # of digits, at most
 
 
 def _rule(
@@ -54,7 +55,7 @@ RULES = (
         "CREDIT_CARD",
         check.card,
         "card",
-        always="4~4~4~4 4~6~5 4~6~4 4~4~4~4~3 14 15 16 17 18 19",
+        always="4*4*4*4 4*6*5 4*6*4 4*4*4*4*3 14 15 16 17 18 19",
         alone="13",
         glued=True,
     ),
@@ -121,7 +122,7 @@ RULES = (
 )
 
 LOOSE = {
-    "card": Loose("CREDIT_CARD", 12, 19),
+    "card": Loose("CREDIT_CARD", 12, 19, groups=19),
     "account": Loose("ACCOUNT_NUMBER", 5, 18),
     "member": Loose("ACCOUNT_NUMBER", 5, 16),
     "ssn": Loose("US_SSN", 9, 9),

@@ -32,9 +32,10 @@ class Layout:
     def within(self, at: int) -> bool:
         return _around(self.regions, at) is not None
 
-    def number(self, start: int) -> tuple[int, int] | None:
-        """The bare number that `start` lies in."""
-        return _around(self.numbers, start)
+    def numbers_over(self, start: int, end: int) -> tuple[int, int] | None:
+        """The bare number that `start` lies in, and the rest of those that follow it in a list up to `end`."""
+        first, last = _around(self.numbers, start), _around(self.numbers, end - 1)
+        return (first[0], last[1] if last else first[1]) if first else None
 
 
 def _around(stretches: tuple[tuple[int, int], ...], at: int) -> tuple[int, int] | None:

@@ -22,6 +22,14 @@ _DOMAIN = re.compile(
 )
 _LOCAL_BACKWARDS = re.compile(rf"(?:[{_LATIN}_+%'~!#$^*-]|\.(?=[{_LATIN}_+'-])){{1,64}}")
 _LOCAL_BACKWARDS_ANY = re.compile(r"[\w.+-]{1,64}")
+_QUOTED_BACKWARDS = re.compile(r'"(\\?)[A-Za-z0-9][^"\\\n<>]{0,62}"\1')  # "ana b"@example.com
+_WORD_BACKWARDS = re.compile(rf" {{0,2}}([{_LATIN}0-9][\w.+-]{{1,63}})(?![\w@.+-])")
+_PUBLIC_DOMAIN = re.compile(
+    r" {0,2}(?:[a-z0-9][a-z0-9-]{0,62}+\.){1,4}(?:com|net|org|edu|gov|info|biz|io|co|me|app|dev|eu|uk|de|fr|es|it|pt|br|in"
+    r"|jp|cn|mx|ar|au|ca|ch|at|nl|be|pl|tr|example|test)\b(?![@-])",
+    re.IGNORECASE,
+)
+_MOST_SIGNS = 4  # "x@y.z@w.com"
 _SIGNS = "!#$%'*^~.+-"
 _FILE = re.compile(r"(?:[1-9]x\.)|[^@]*\.(?:png|jpe?g|gif|svg|webp|ico|css|js|ts|py|html?|json|md)\Z", re.IGNORECASE)
 _OFFICE = re.compile(  # a public office, a repository: nobody's own
@@ -42,6 +50,16 @@ _SPOKEN = re.compile(
 )
 _SPOKEN_MARK = re.compile(r"[\[({]\s?(?:at|arroba|@)\s?[\])}]|\s(?:at|arroba)\s", re.IGNORECASE)
 _COM = re.compile(r"com(?:br)?\b")
+PROVIDER_MARKS = tuple(
+    f"{provider}{ending}"
+    for providers, ending in (
+        ("sbcglobal verizon comcast att cox earthlink", "net"),
+        ("yahoo", "in"),
+        ("yahoo", "coin"),
+    )
+    for provider in providers.split()
+)
+_PROVIDED = re.compile(rf"(?<![a-z0-9._])[a-z0-9._]{{2,40}}(?:{'|'.join(PROVIDER_MARKS)})\b")
 _LOST_SIGNS = re.compile(
     r"(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|gamil|gmai|gmal|yahoo"
     r"|outlook|aol|icloud|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)\Z"
@@ -66,13 +84,17 @@ def mailboxes(reading: Reading) -> Iterator[Span]:
 
 def _around(text: str, at: int) -> Span | None:
     """The address whose sign stands at `at`."""
+    if " " in (text[at - 1 : at], text[at + 1 : at + 2]):
+        return _apart(text, at)
     domain = _DOMAIN.match(text, at + 1)
     if domain is None or _FILE.match(domain[0]):
         return None
     start = _local_start(text, at)
+    if start == at:
+        start = _quoted_start(text, at)
     if start == at or _OFFICE.fullmatch(text, start, domain.end()):
         return None
-    return Span(start, domain.end(), KIND)
+    return Span(_first_start(text, start), domain.end(), KIND)
 
 
 def _local_start(text: str, at: int) -> int:
@@ -81,11 +103,36 @@ def _local_start(text: str, at: int) -> int:
     return at - len(local[0][::-1].lstrip(_SIGNS)) if local else at
 
 
+def _first_start(text: str, start: int) -> int:
+    """Where an address with several signs begins."""
+    for _ in range(_MOST_SIGNS):
+        if text[start - 1 : start] != "@" or (before := _local_start(text, start - 1)) == start - 1:
+            break
+        start = before
+    return start
+
+
+def _quoted_start(text: str, at: int) -> int:
+    quoted = _QUOTED_BACKWARDS.match(text[max(0, at - 68) : at][::-1])
+    return at - quoted.end() if quoted else at
+
+
+def _apart(text: str, at: int) -> Span | None:
+    """An address with a space beside its sign: "ana @ example.com", and not "dinner at 8 @ noon.ok" or "via @example.com"."""
+    local = _WORD_BACKWARDS.match(text[max(0, at - 66) : at][::-1])
+    domain = _PUBLIC_DOMAIN.match(text, at + 1)
+    if local is None or domain is None or local[1][::-1].lower() in _NO_NAME:
+        return None
+    return Span(at - local.end(), domain.end(), KIND)
+
+
 def _spoken(reading: Reading) -> Iterator[Span]:
     text = reading.text
     if _SPOKEN_MARK.search(text):
         yield from (Span(*found.span(), KIND) for found in _SPOKEN.finditer(text))
     lowered = reading.cues.text
+    if any(mark in lowered for mark in PROVIDER_MARKS):
+        yield from (Span(*found.span(), KIND) for found in _PROVIDED.finditer(lowered))
     at = lowered.find("com")
     while at >= 0:
         reading.budget.spend(_COM_COST)
@@ -113,7 +160,7 @@ def _glued(reading: Reading, lowered: str, at: int) -> Span | None:
 def _announced(reading: Reading, begin: int, stop: int) -> bool:
     """Whether "my e-mail is" stands before a word that is long enough to be one."""
     before = reading.cues.before(begin) if stop - begin >= _SHORTEST_GLUED else None
-    return before is not None and before[0] == "email" and fills(before[1])
+    return before is not None and before[0] == "email" and fills(before[1].replace("address", ""))
 
 
 def _words_before(lowered: str, at: int) -> int | None:

@@ -1,14 +1,14 @@
 """A text without what is personal in it, and where that was."""
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from privacy.applying import Masker, Pseudonyms
 from privacy.budget import Budget, Exhausted
-from privacy.detector import find, is_clean
+from privacy.detector import find, is_clean, is_clear
 from privacy.json_text import is_document
-from privacy.kind import KINDS, WHOLE
+from privacy.kind import KINDS, PLACEHOLDER, WHOLE
 from privacy.known import Known
 from privacy.policy import DEFAULT_POLICY, Operator, Policy
 from privacy.span import Span, united
@@ -31,29 +31,30 @@ def mask(
     policy: Policy = DEFAULT_POLICY,
     known: Collection[str] | Known = (),
     *,
-    also: Collection[Span] = (),
+    extra: Sequence[Span] = (),
     pseudonyms: Pseudonyms | None = None,
 ) -> Masked:
     """`text` with everything personal replaced as `policy` says.
 
     `known` are names and handles to find besides; compile them once (`Known.compile`) where many texts share them.
-    `also` are spans that somebody else found (a model), in characters of `text`.
+    `extra` are spans that somebody else found (a model), in characters of `text`: what reaches beyond it is cut, what
+    lies within a placeholder or is of a kind that is nobody's own (a place, a date) is left.
     `pseudonyms` is the subject's own mapping, kept from text to text; it holds keyed digests and is added to.
     A text that cannot be read within its budget, or that stays personal, becomes one `<MASKED>`. Never raises for a text.
     """
     names = known if isinstance(known, Known) else Known.compile(known) if known else _NOBODY
-    if not also and is_clean(text, names):
+    if not extra and is_clean(text, names):
         return Masked(text, ())
     try:
-        return _masked(text, policy, names, also, {} if pseudonyms is None else pseudonyms)
+        return _masked(text, policy, names, extra, {} if pseudonyms is None else pseudonyms)
     except Exhausted:
         return _wholly(text)
 
 
-def _masked(text: str, policy: Policy, names: Known, also: Iterable[Span], pseudonyms: Pseudonyms) -> Masked:
+def _masked(text: str, policy: Policy, names: Known, extra: Iterable[Span], pseudonyms: Pseudonyms) -> Masked:
     """Mask, look again, mask what still shows as well; what shows then is masked with the whole text."""
     budget = Budget(len(text))
-    spans = united([*find(text, names, policy, budget), *_masked_kinds(also, policy)])
+    spans = united([*find(text, names, policy, budget), *_within(text, extra, policy)])
     masker = Masker(policy, pseudonyms)
     shown: frozenset[Span] = frozenset()
     for _ in range(_PASSES):
@@ -61,7 +62,7 @@ def _masked(text: str, policy: Policy, names: Known, also: Iterable[Span], pseud
             return Masked(text, ())
         budget.spend(len(spans) * _SPAN_COST)
         applied = masker.apply(text, spans, shown)
-        showing = [applied.back(span) for span in find(applied.text, names, policy, budget)]
+        showing = [applied.back(span) for span in _seen_again(applied.text, names, policy, budget)]
         if not showing:
             return Masked(applied.text, applied.spans)
         spans = united([*spans, *showing])
@@ -70,9 +71,21 @@ def _masked(text: str, policy: Policy, names: Known, also: Iterable[Span], pseud
     return _wholly(text)
 
 
-def _masked_kinds(spans: Iterable[Span], policy: Policy) -> Iterator[Span]:
-    """Without what is no kind of ours (a place, a date) and what the policy keeps."""
-    return (span for span in spans if span.kind in KINDS and policy.operator(span.kind) is not Operator.KEEP)
+def _within(text: str, spans: Iterable[Span], policy: Policy) -> Iterator[Span]:
+    """The part of each inside `text`, without what is no kind of ours, what the policy keeps, and what is masked already."""
+    placeholders = [placeholder.span() for placeholder in PLACEHOLDER.finditer(text)] if "<" in text else []
+    for span in spans:
+        start, end, kind = max(span.start, 0), min(span.end, len(text)), span.kind
+        masked = bisect_right(placeholders, (start, len(text))) - 1
+        if start >= end or (masked >= 0 and end <= placeholders[masked][1]):
+            continue
+        if kind in KINDS and policy.operator(kind) is not Operator.KEEP:
+            yield Span(start, end, kind)
+
+
+def _seen_again(text: str, names: Known, policy: Policy, budget: Budget) -> list[Span]:
+    """What a second look finds; most texts bear no mark of anything once they are masked."""
+    return [] if is_clear(text, names) else find(text, names, policy, budget)
 
 
 def _wholly(text: str) -> Masked:

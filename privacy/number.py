@@ -10,18 +10,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from privacy.check import card, cpf
 from privacy.cue import REACH, fills
 from privacy.digits import LOOSE, RULES, Loose, Rule
 from privacy.reading import Reading
 from privacy.span import Span
 
-_SEPARATORS = {" ": " ", "-": "-", ".": ".", "/": "/", "\n": "\n", "\r\n": "\n", " \n": "\n", "  ": " ", " - ": "-"}
-_NO_SEPARATORS = {ord(sign): None for sign in " -./\n\r"}
+_SEPARATORS = {
+    " ": " ",
+    "-": "-",
+    ".": ".",
+    "/": "/",
+    "\n": "\n",
+    "\r\n": "\n",
+    " \n": "\n",
+    "  ": " ",
+    " - ": "-",
+    ",": ",",
+    ", ": ",",
+}
+_NO_SEPARATORS = {ord(sign): None for sign in " -./,\n\r"}
 _CHECK_COST = 8  # units of one look at check digits
-_LONGEST_LOOSE = 6  # groups
+_SINGLY = re.compile(r"(?<![0-9])[0-9](?:([ ,.\-]|, )[0-9](?![0-9]))(?:\1[0-9](?![0-9]))*+")
+_SINGLE_KINDS = {
+    11: ("CPF", cpf),
+    **dict.fromkeys(range(13, 20), ("CREDIT_CARD", card)),
+}  # by the digits that there are
 _TAIL = re.compile(r"-?[A-Za-z](?![A-Za-z0-9])")
 _HASH = re.compile(r"[0-9a-fA-F]{24,}")
 _ROW = re.compile(r"[0-9] \||\| [0-9]")
+_COMMA_BEFORE, _COMMA_AFTER = re.compile(r"[0-9], ?\Z"), re.compile(r", ?[0-9]")
 _SHAPE = re.compile(r"([0-9]+)([^0-9]?)")
 
 
@@ -76,34 +94,43 @@ def _path(node: _Node, shape: str) -> tuple[_Node, str]:
 def numbers(reading: Reading) -> Iterator[Span]:
     """Ids by their check digits, then by their cue."""
     done = -1
-    firsts, gaps = _trie().longer, [*reading.gaps, ""]
+    firsts, separators = _trie().longer, [*map(_SEPARATORS.get, reading.gaps), None]
     for index, (start, end) in enumerate(reading.groups):
         node = firsts.get(end - start)
-        if node is None or start < done or not (node.ends or gaps[index] in _SEPARATORS):
+        if node is None or start < done or not (node.ends or separators[index]):
             continue
-        found = _longest(reading, index)
+        found = _longest(reading, node, index, separators)
         if found is not None:
             done = found.end
             yield found
     for at, family in zip(reading.cues.ends, reading.cues.families, strict=True):
         if family in LOOSE:
             yield from _loose(reading, at, LOOSE[family])
+    yield from _one_by_one(reading)
 
 
-def _longest(reading: Reading, index: int) -> Span | None:
+def _one_by_one(reading: Reading) -> Iterator[Span]:
+    """Ids that somebody wrote digit by digit; a longer or a shorter row of digits is a row of digits."""
+    for row in _SINGLY.finditer(reading.text):
+        digits = row[0].translate(_NO_SEPARATORS)
+        kind, valid = _SINGLE_KINDS.get(len(digits), ("", None))
+        if valid is not None:
+            reading.budget.spend(_CHECK_COST)
+            if valid(digits):
+                yield Span(*row.span(), kind)
+
+
+def _longest(reading: Reading, node: _Node | None, index: int, parted: list[str | None]) -> Span | None:
     """The id that begins at this group; of several the one with the most digits."""
-    groups, gaps = reading.groups, reading.gaps
+    groups = reading.groups
     start, end = groups[index]
-    node = _trie().longer.get(end - start)
     found = None
     separators = ""
     while node is not None:
         if node.ends and (kind := _kind(reading, node, separators, start, end)):
             found = Span(start, end, kind)
-        if index == len(gaps) or not node.longer:
-            break
-        separator = _SEPARATORS.get(gaps[index])
-        if separator is None:
+        separator = parted[index]
+        if separator is None or not node.longer:
             break
         separators += separator
         index += 1
@@ -145,7 +172,7 @@ def _spoken_of(reading: Reading, node: _Node, separators: str, start: int, end: 
 
 def _parted(shape: str, separators: str) -> bool:
     return all(
-        wanted in (actual, "~") or (wanted == " " and actual == "\n")
+        wanted in (actual, "*") or (wanted == "~" and actual != ",") or (wanted == " " and actual == "\n")
         for wanted, actual in zip(shape, separators, strict=True)
     )
 
@@ -154,6 +181,8 @@ def _free(reading: Reading, start: int, end: int, separators: str) -> bool:
     """Whether the number is no part of something longer: of a word, of a version, or, parted by spaces, of a row."""
     text = reading.text
     before, after = text[start - 1 : start], text[end : end + 1]
+    if "," in separators and (_COMMA_BEFORE.search(text, max(0, start - 3), start) or _COMMA_AFTER.match(text, end)):
+        return False  # a row of numbers
     if separators.isspace() and _ROW.search(text[max(0, start - 2) : start] + "|" + text[end : end + 2]):
         return bool(reading.families(start, end))
     if after and (
@@ -192,7 +221,7 @@ def _hanging(reading: Reading, index: int, loose: Loose) -> int | None:
     """Where the number ends that begins here: as many groups as the kind has digits for."""
     groups, text = reading.groups, reading.text
     digits, end, last = "", None, -1
-    for start, stop in groups[index : index + _LONGEST_LOOSE]:
+    for start, stop in groups[index : index + loose.groups]:
         if digits and text[last:start] not in _SEPARATORS:
             break
         last = stop

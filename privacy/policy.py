@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from phonenumbers import SUPPORTED_REGIONS
 
-from privacy.kind import KINDS
+from privacy.kind import KINDS, WHOLE
 
 DEFAULT_REGIONS = ("US", "GB", "BR", "PT", "ES", "FR", "DE", "IT", "JP", "IN", "MX", "TR", "PL", "NL", "CN", "PH", "AU")
 
@@ -18,6 +18,15 @@ class Operator(StrEnum):
     HASH = "hash"  # <EMAIL_ADDRESS:…>, keyed: equal values stay equal
     PSEUDONYM = "pseudonym"  # <PERSON_1>, the same within a subject
     KEEP = "keep"
+
+
+class PolicyError(ValueError):
+    """A document that is no policy; `path` says where ("operators.SHOE_SIZE", "" for the whole)."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path}: {why}" if path else why)
+        self.path = path
+        self.why = why
 
 
 _KEYED = frozenset({Operator.HASH, Operator.PSEUDONYM})
@@ -42,6 +51,70 @@ class Policy:
 
     def operator(self, kind: str) -> Operator:
         return self.operators.get(kind, Operator.REPLACE)
+
+    @classmethod
+    def from_document(cls, document: object, *, key: bytes = b"") -> "Policy":
+        """The rules in `{"version"?: int, "operators"?: {kind: operator}, "regions"?: [ISO code]}`.
+
+        What is left out is the default's. Raises `PolicyError`, which names the path of the first thing wrong.
+        """
+        members = _mapping(document, "")
+        for name in members:
+            _require(name in _MEMBERS, str(name), f"no such member; there are {', '.join(_MEMBERS)}")
+        operators = _operators(members.get("operators", {}))
+        keyed = next((kind for kind, operator in operators.items() if operator in _KEYED), None)
+        _require(bool(key) or keyed is None, f"operators.{keyed}", "hash and pseudonym need a key, and there is none")
+        return cls(
+            _version(members.get("version", 0)),
+            MappingProxyType(operators),
+            _regions(members.get("regions", [*DEFAULT_REGIONS])),
+            key,
+        )
+
+    def to_document(self) -> dict[str, object]:
+        """What `from_document` reads, without the key; equal rules are equal documents."""
+        operators = {kind: self.operators[kind].value for kind in sorted(self.operators)}
+        return {"version": self.version, "operators": operators, "regions": [*self.regions]}
+
+
+_MEMBERS = ("version", "operators", "regions")
+
+
+def _operators(found: object) -> dict[str, Operator]:
+    operators: dict[str, Operator] = {}
+    for kind, name in _mapping(found, "operators").items():
+        path = f"operators.{kind}"
+        _require(kind in KINDS and kind != WHOLE, path, "no such kind of personal data")
+        _require(name in [*Operator], path, f"no such operator; there are {', '.join(Operator)}")
+        operators[str(kind)] = Operator(str(name))
+    return operators
+
+
+def _regions(found: object) -> tuple[str, ...]:
+    if not isinstance(found, list):
+        raise PolicyError("regions", "expected a list")
+    for index, region in enumerate(found):
+        known = isinstance(region, str) and region in SUPPORTED_REGIONS
+        _require(known, f"regions[{index}]", "no such region; expected two letters of ISO 3166, as in US")
+        _require(region not in found[:index], f"regions[{index}]", "this region is named twice")
+    return tuple(found)
+
+
+def _version(found: object) -> int:
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise PolicyError("version", "expected a whole number, 0 or more")
+    return found
+
+
+def _mapping(found: object, path: str) -> Mapping[object, object]:
+    if not isinstance(found, Mapping):
+        raise PolicyError(path, "expected an object")
+    return found
+
+
+def _require(holds: bool, path: str, why: str) -> None:  # noqa: FBT001  # an assertion reads so
+    if not holds:
+        raise PolicyError(path, why)
 
 
 DEFAULT_POLICY = Policy()

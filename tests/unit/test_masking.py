@@ -122,6 +122,7 @@ def test_a_text_that_costs_too_much_is_masked_wholly(monkeypatch: pytest.MonkeyP
 
 def test_what_still_shows_after_masking_masks_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masking, "find", lambda text, *_: [Span(0, len(text), "PERSON")])
+    monkeypatch.setattr(masking, "is_clear", lambda *_: False)
     assert mask("Ana 1") == Masked("<MASKED>", (Span(0, 5, "MASKED"),))
 
 
@@ -175,9 +176,9 @@ def test_escaped_scripts_in_json_are_read() -> None:
 
 def test_spans_that_somebody_else_found_are_masked_too_and_kinds_of_nobody_are_not() -> None:
     found = [Span(6, 10, "PERSON"), Span(16, 20, "LOCATION")]
-    assert mask("hello Zeno from Elea", also=found).text == "hello <PERSON> from Elea"
-    assert mask("hello Zeno", Policy(operators={"PERSON": Operator.KEEP}), also=found[:1]).spans == ()
-    assert mask("Zeno ana@example.com", also=[Span(0, 8, "PERSON")]).text == "<EMAIL_ADDRESS>"
+    assert mask("hello Zeno from Elea", extra=found).text == "hello <PERSON> from Elea"
+    assert mask("hello Zeno", Policy(operators={"PERSON": Operator.KEEP}), extra=found[:1]).spans == ()
+    assert mask("Zeno ana@example.com", extra=[Span(0, 8, "PERSON")]).text == "<EMAIL_ADDRESS>"
 
 
 def test_json_written_line_by_line_stays_json() -> None:
