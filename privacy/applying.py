@@ -1,14 +1,16 @@
-"""Putting placeholders where personal data was: presidio-anonymizer does it, told exactly what and where."""
+"""Putting placeholders where personal data was: presidio-anonymizer's operators make them, each of exactly one value.
+
+Its engine is left out: it looks for overlaps that cannot be here, and copies the whole text for each value.
+"""
 
 import hmac
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, MutableMapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
-from presidio_anonymizer import AnonymizerEngine
-from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
+from presidio_anonymizer.operators import Custom, Replace
 
 from privacy.json_text import Layout, escape_remainder, layout
 from privacy.policy import Operator, Policy
@@ -20,6 +22,7 @@ _SHORTEST_SHOWN = 9  # the last four would tell a shorter value
 _INDENTATION = 200  # characters before a number in a list written line by line
 _INNER = re.compile(r'\\"|"[\[{]')
 _NO_JSON = Layout((), ())
+_REPLACE, _CUSTOM = Replace(), Custom()
 
 Pseudonyms = MutableMapping[str, str]
 
@@ -54,10 +57,6 @@ class _Target:
     quote: str
     plainly: bool
 
-    @property
-    def name(self) -> str:
-        return f"{self.span.kind}{self.quote}{'!' * self.plainly}"
-
 
 class Masker:
     """Applies one policy; `pseudonyms` maps keyed digests to the placeholders given so far, and grows."""
@@ -66,31 +65,33 @@ class Masker:
         self._policy = policy
         self._pseudonyms = pseudonyms
         self._last: dict[str, int] = {}  # the highest number given so far, by kind
-
-    def apply(self, text: str, spans: Iterable[Span], plainly: Collection[Span] = ()) -> Applied:
-        """`text` with every span replaced; those in `plainly` by the bare name of their kind."""
-        targets = list(_targets(text, spans, plainly))
-        result = _engine().anonymize(
-            text,
-            [RecognizerResult(target.name, target.span.start, target.span.end, 1.0) for target in targets],  # type: ignore[no-untyped-call,unused-ignore]  # it ships no types
-            {target.name: self._config(target) for target in targets},
-            merge_entities_with_spaces=False,
-        )
-        places = sorted((item.start, item.end) for item in result.items)
-        return Applied(str(result.text), tuple(target.span for target in targets), tuple(places))
-
-    def _config(self, target: _Target) -> OperatorConfig:
-        operator = Operator.REPLACE if target.plainly else self._policy.operator(target.span.kind)
-        kind, quote = target.span.kind, target.quote
-        if operator is Operator.REPLACE:
-            return OperatorConfig("replace", {"new_value": f"{quote}<{kind}>{quote}"})
-        substitutes: dict[Operator, Callable[[str, str], str]] = {
+        self._substitutes: dict[Operator, Callable[[str, str], str]] = {
             Operator.MASK: _stars,
             Operator.HASH: self._hashed,
             Operator.PSEUDONYM: self._pseudonym,
         }
-        substitute = partial(substitutes[operator], kind)
-        return OperatorConfig("custom", {"lambda": lambda value: f"{quote}{substitute(value)}{quote}"})
+
+    def apply(self, text: str, spans: Iterable[Span], plainly: Collection[Span] = ()) -> Applied:
+        """`text` with every span replaced; those in `plainly` by the bare name of their kind."""
+        targets = list(_targets(text, spans, plainly))
+        pieces: list[str] = []
+        places: list[tuple[int, int]] = []
+        done = length = 0
+        for target in targets:
+            start, end, _ = target.span
+            stand_in = self._stand_in(target, text[start:end])
+            pieces += (text[done:start], stand_in)
+            length += start - done
+            places.append((length, length + len(stand_in)))
+            length, done = places[-1][1], end
+        return Applied("".join([*pieces, text[done:]]), tuple(target.span for target in targets), tuple(places))
+
+    def _stand_in(self, target: _Target, value: str) -> str:
+        kind, quote = target.span.kind, target.quote
+        operator = Operator.REPLACE if target.plainly else self._policy.operator(kind)
+        if operator is Operator.REPLACE:
+            return _REPLACE.operate(value, {"new_value": f"{quote}<{kind}>{quote}"})
+        return f"{quote}{_CUSTOM.operate(value, {'lambda': partial(self._substitutes[operator], kind)})}{quote}"
 
     def _hashed(self, kind: str, value: str) -> str:
         return f"<{kind}:{self._digest(kind, value)}>"
@@ -115,11 +116,6 @@ def _highest(kind: str, placeholders: Iterable[str]) -> int:
     """The last number of a kind, so that none is given twice even where some were taken out."""
     before = f"<{kind}_"
     return max((int(given[len(before) : -1]) for given in placeholders if given.startswith(before)), default=0)
-
-
-@cache
-def _engine() -> AnonymizerEngine:
-    return AnonymizerEngine()  # type: ignore[no-untyped-call]  # it ships no types
 
 
 _TO_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
