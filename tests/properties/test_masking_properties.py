@@ -4,14 +4,18 @@ import json
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from presidio_anonymizer import AnonymizerEngine
+from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
 
+from privacy.applying import Masker
 from privacy.budget import Budget
-from privacy.detector import find, is_clean
+from privacy.detector import find, is_clean, is_clear
 from privacy.json_text import layout
-from privacy.kind import PLACEHOLDER
+from privacy.kind import KINDS, PLACEHOLDER
 from privacy.known import Known
 from privacy.masking import mask
 from privacy.policy import DEFAULT_POLICY, Operator, Policy
+from privacy.span import Span
 from privacy.view import views
 
 NAMES = ["Mia Li", "Ana Beatriz Souza", "mia_li_3668", "王小明", "Will May", "+1 415 555 0132"]
@@ -37,6 +41,14 @@ PIECES = [
         "address is 12 High St",
     ),
     *("\\n", "\\u0040", "%40", "&#64;", "\u200b", "\u0301", "\ud800", "<PERSON>", "<PHONE_NUMBER_1>", "order ", "Mr. "),
+    *(
+        "4 5 3 9 3 1 0 3 4 1 3 1 6 4 7 4",
+        "4539, 3103, 4131, 6474",
+        "4242424242424242",
+        "ana @ example.com",
+        '"ana b"@x.co',
+    ),
+    *("%2540", "&amp;#64;", "api_key=", "verizonnet", "x@y.z@w.com", "4 ", ", ", "110 20"),
     *("gmailcom", " at example dot com", "true", "1.5e9", "415 555 0132", "12", "345", "6789", "wa.me/5521987654321"),
 ]
 texts = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
@@ -60,6 +72,61 @@ documents = st.recursive(
 def test_masking_twice_is_masking_once(text: str, policy: Policy) -> None:
     once = mask(text, policy, KNOWN).text
     assert mask(once, policy, KNOWN).text == once
+
+
+@given(st.lists(st.sampled_from(PERSONAL), min_size=1, max_size=4), st.sampled_from(Operator), texts)
+@settings(deadline=None, max_examples=200)
+def test_every_operator_is_a_fixed_point(values: list[str], operator: Operator, between: str) -> None:
+    policy = Policy(operators=dict.fromkeys(KINDS, operator), key=b"k" * 32)
+    pseudonyms: dict[str, str] = {}
+    once = mask(between.join(values), policy, KNOWN, pseudonyms=pseudonyms).text
+    given_so_far = dict(pseudonyms)
+    assert mask(once, policy, KNOWN, pseudonyms=pseudonyms).text == once
+    assert pseudonyms == given_so_far
+
+
+@given(policies.map(Policy.to_document))
+@settings(deadline=None, max_examples=100)
+def test_a_policy_reads_what_it_writes(document: dict[str, object]) -> None:
+    assert Policy.from_document(document, key=b"k").to_document() == document
+
+
+@given(texts, st.lists(st.tuples(st.integers(-3, 90), st.integers(-3, 90), st.sampled_from(["PERSON", "CPF", "GPE"]))))
+@settings(deadline=None, max_examples=300)
+def test_what_somebody_else_found_is_masked_with_the_rest(text: str, found: list[tuple[int, int, str]]) -> None:
+    once = mask(text, known=KNOWN, extra=[Span(*span) for span in found])
+    covered = {at for span in once.spans for at in range(span.start, span.end)}
+    whole = list(PLACEHOLDER.finditer(text))
+    for start, end, kind in found:
+        inside = set(range(max(start, 0), min(end, len(text))))
+        if kind != "GPE" and not any(place.start() <= start and end <= place.end() for place in whole):
+            assert all(at in covered or text[at - 1] == "\\" or _in_escape(text, at) for at in inside)
+    assert mask(once.text, known=KNOWN).text == once.text
+
+
+def _in_escape(text: str, at: int) -> bool:
+    return "\\" in text[max(0, at - 5) : at]
+
+
+@given(texts, st.sampled_from([Operator.REPLACE, Operator.MASK, Operator.HASH]))
+@settings(deadline=None, max_examples=200)
+def test_the_engine_of_presidio_would_put_the_same(text: str, operator: Operator) -> None:
+    spans = find(text, KNOWN, DEFAULT_POLICY, Budget(len(text)))
+    assume(spans and not layout(text).regions)
+    masker = Masker(Policy(operators=dict.fromkeys(KINDS, operator), key=b"k" * 32), {})
+    stand_ins = {
+        span: masker.apply(text[span.start : span.end], [Span(0, span.end - span.start, span.kind)]).text
+        for span in spans
+    }
+    result = AnonymizerEngine().anonymize(  # type: ignore[no-untyped-call,unused-ignore]  # it ships no types
+        text,
+        [RecognizerResult(str(at), span.start, span.end, 1.0) for at, span in enumerate(spans)],  # type: ignore[no-untyped-call,unused-ignore]
+        {str(at): OperatorConfig("replace", {"new_value": stand_ins[span]}) for at, span in enumerate(spans)},
+        merge_entities_with_spaces=False,
+    )
+    applied = masker.apply(text, spans)
+    assert applied.text == result.text
+    assert list(applied.places) == sorted((item.start, item.end) for item in result.items)
 
 
 @given(texts, policies)
@@ -110,6 +177,9 @@ def test_json_stays_json(*, document: object, ascii_only: bool, wrapped: bool) -
 def test_the_quick_look_overlooks_nothing(text: str) -> None:
     if is_clean(text, KNOWN):
         assert not find(text, KNOWN, DEFAULT_POLICY, Budget(len(text)))
+    masked = mask(text, known=KNOWN).text
+    if is_clear(masked, KNOWN):
+        assert not find(masked, KNOWN, DEFAULT_POLICY, Budget(len(masked)))
 
 
 @given(texts)

@@ -181,6 +181,18 @@ def test_spans_that_somebody_else_found_are_masked_too_and_kinds_of_nobody_are_n
     assert mask("Zeno ana@example.com", extra=[Span(0, 8, "PERSON")]).text == "<EMAIL_ADDRESS>"
 
 
+def test_spans_of_somebody_else_are_cut_to_the_text_and_leave_placeholders_alone() -> None:
+    wild = [Span(-5, 4, "PERSON"), Span(18, 900, "PERSON"), Span(7, 7, "PERSON"), Span(40, 50, "PERSON")]
+    assert (
+        mask("Zeno and <PERSON>, Zoe", extra=[*wild, Span(10, 16, "PERSON")]).text == "<PERSON> and <PERSON>,<PERSON>"
+    )
+    assert mask("", extra=[Span(0, 1, "PERSON")]) == Masked("", ())
+
+
+def test_a_card_in_a_list_of_numbers_leaves_the_list_whole() -> None:
+    assert json.loads(mask('{"pan": [4539, 3103, 4131, 6474]}').text) == {"pan": ["<CREDIT_CARD>"]}
+
+
 def test_json_written_line_by_line_stays_json() -> None:
     document = {"pans": [int(CARD), -int(CARD), [int(CARD)]], "note": "ana@example.com"}
     masked = json.loads(mask(json.dumps(document, indent=12)).text)
