@@ -1,6 +1,5 @@
 """Observe: the oldest pending turns of one log become observations, and its cursor moves. Read, think, write."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -94,7 +93,7 @@ async def _think(claim: Claim, pending: Pending, workshop: Workshop) -> Thought:
         return Thought(turns, set_aside="crash", attempts=earlier(claim))
     if workshop.asker is None:
         ordered = batches.in_conversation_order(turns)
-        return Thought(turns, await asyncio.to_thread(extractive.observe, ordered, pending.tail))
+        return Thought(turns, await workshop.mind.think(extractive.observe, ordered, pending.tail))
     question = Question(workshop.asker, claim, pending.log.subject_id, pending.key, pending.tail, workshop.room)
     thought = await think(question, turns)
     # A model may join what stood apart in the turns, and was no number or address there.

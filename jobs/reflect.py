@@ -1,6 +1,5 @@
 """Reflect: a log that grew past its threshold is rewritten, as a proposal that must prove itself. Read, think, write."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -85,7 +84,7 @@ async def _think(claim: Claim, grown: Grown, workshop: Workshop) -> Reflection |
     """A smaller log that loses nothing, or None when there is no valid one."""
     threshold = workshop.settings.memory.reflector_threshold
     if workshop.asker is None:
-        reflection = await asyncio.to_thread(condense.reflect, grown.lines, threshold)
+        reflection = await workshop.mind.think(condense.reflect, grown.lines, threshold)
     else:
         parts = []
         for chunk in reflector.chunks(grown.lines, workshop.room):

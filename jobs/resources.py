@@ -17,6 +17,7 @@ from gateways.pace import Pace
 from gateways.pace_rules import Limits
 from jobs.asking import Asker
 from jobs.bell import Bell
+from jobs.mind import Mind, awake
 from memory import observer
 from models import database
 from models.database import Database
@@ -37,7 +38,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What the jobs work with. `asker` is None where the built-in model thinks; `room` is in tokens of turns."""
+    """What the jobs work with. `asker` is None where the built-in model thinks, in `mind`; `room` is in tokens of turns."""
 
     settings: Settings
     database: Database
@@ -45,6 +46,7 @@ class Workshop:
     bell: Bell
     rhythm: Rhythm
     asker: Asker | None
+    mind: Mind
     room: int
 
 
@@ -89,7 +91,10 @@ async def furnished(resources: Resources) -> AsyncIterator[Workshop]:
     async with AsyncExitStack() as stack:
         asker = None if model.builtin else await _asker(resources, stack)
         room = _BUILTIN_ROOM if asker is None else observer.room(model.model_window, model.model_max_output)
-        yield Workshop(settings, resources.database, resources.keys, resources.bell, rhythm(settings), asker, room)
+        mind = await stack.enter_async_context(awake())
+        yield Workshop(
+            settings, resources.database, resources.keys, resources.bell, rhythm(settings), asker, mind, room
+        )
 
 
 async def _asker(resources: Resources, stack: AsyncExitStack) -> Asker:

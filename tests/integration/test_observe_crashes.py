@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jobs.mind import MindBroke
 from jobs.observe import _write
 from jobs.verdict import Done, Later
 from models.work import Superseded
@@ -110,12 +111,12 @@ async def test_a_turn_that_kills_its_workers_is_halved_away_and_set_aside(
 async def test_a_turn_over_which_our_own_reading_breaks_does_not_hold_up_its_log(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks(turns: Any, _: Any) -> list[Any]:
+    async def breaks(_mind: Any, _rules: Any, turns: Any, _tail: Any) -> list[Any]:
         if any("spoiled" in turn.text for turn in turns):
-            raise RecursionError
+            raise MindBroke("RecursionError")
         return []
 
-    monkeypatch.setattr("memory.extractive.observe", breaks)
+    monkeypatch.setattr("jobs.mind.Mind.think", breaks)
     async with opened() as book:
         await book.say("I live in Porto", "this is spoiled", "I have two cats")
         for _ in range(40):
@@ -124,7 +125,7 @@ async def test_a_turn_over_which_our_own_reading_breaks_does_not_hold_up_its_log
             claim = await book.claim()
             try:
                 await book.run(claim=claim)
-            except RecursionError as error:
+            except MindBroke as error:
                 await book.settle(claim, Later(None, type(error).__name__))
         assert await book.states() == {"observed": 2, "quarantined": 1}
 
