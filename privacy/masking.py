@@ -15,7 +15,7 @@ from privacy.span import Span, united
 
 _NOBODY = Known()
 _PASSES = 3
-_SPAN_COST = 4  # units that it takes to put one placeholder
+_SPAN_COST = 5  # units that it takes to put one placeholder
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ _SEPARATORS = {
 }
 _NO_SEPARATORS = {ord(sign): None for sign in " -./,\n\r"}
 _CHECK_COST = 8  # units of one look at check digits
+_CUE_COST = 3
 _SINGLY = re.compile(r"(?<![0-9])[0-9](?:([ ,.\-]|, )[0-9](?![0-9]))(?:\1[0-9](?![0-9]))*+")
 _SINGLE_KINDS = {
     11: ("CPF", cpf),
@@ -122,12 +123,13 @@ def _one_by_one(reading: Reading) -> Iterator[Span]:
 
 def _longest(reading: Reading, node: _Node | None, index: int, parted: list[str | None]) -> Span | None:
     """The id that begins at this group; of several the one with the most digits."""
-    groups = reading.groups
+    groups, telling = reading.groups, reading.telling
     start, end = groups[index]
     found = None
     separators = ""
     while node is not None:
-        if node.ends and (kind := _kind(reading, node, separators, start, end)):
+        asked = node.ends and (telling or node.surely(separators))
+        if asked and (kind := _kind(reading, node, separators, start, end)):
             found = Span(start, end, kind)
         separator = parted[index]
         if separator is None or not node.longer:
@@ -204,6 +206,7 @@ def _in_hash(text: str, start: int, end: int) -> bool:
 
 def _loose(reading: Reading, at: int, loose: Loose) -> Iterator[Span]:
     """What a cue that ends at `at` makes of the digits right behind it."""
+    reading.budget.spend(_CUE_COST)
     index = bisect_left(reading.groups, (at, 0))
     if index == len(reading.groups) or reading.groups[index][0] - at > REACH:
         return

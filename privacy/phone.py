@@ -36,7 +36,7 @@ _INSTITUTION = re.compile(
 _WITH_COUNTRY = frozenset(("2-3-3-4", "2 3 3 4", "2-5-5"))  # a country's code without its plus
 _LINK = re.compile(r"(?:wa\.me/|tel:|sms:|callto:|[?&]phone=)\+?\Z", re.IGNORECASE)
 _EPOCH_SECONDS = range(1_400_000_000, 2_200_000_000)
-_COST = 6
+_COST = 8
 
 # Lengths of groups and what parts them, for numbers that people write without their country and without a word of warning.
 _SHAPES = {
