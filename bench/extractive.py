@@ -20,7 +20,7 @@ from memory.turn import Role, Turn
 
 _BATCH = 8_000  # tokens, as the observer's threshold has it
 _TAIL = 60  # lines of the log that the observer sees
-_MUCH = 10**9  # tokens: a threshold that asks for nothing beyond the reflector's own measure
+_SHARE = 0.7  # of the log's tokens: the threshold that forces the rewrite, as in bench.reflect
 _GOAL = "observe: kept <= 21 %, session >= 80, ten best >= 65, dates >= 88 right, <= 6 wrong, duplicates <= 0.5 %, >= 2,000 turns/s"
 _UNION_GOAL = "reflect: kept <= 25 %, session >= 75"
 
@@ -133,7 +133,7 @@ def _reflected(samples: Sequence[dict[str, Any]], union: ModuleType) -> dict[str
     log: dict[str, list[dict[str, Any]]] = {}
     for sample in samples:
         lines, sessions = _accounts(sample, union.union)
-        reflection = condense.reflect(lines, _MUCH)
+        reflection = condense.reflect(lines, int(_SHARE * sum(line.tokens for line in lines)))
         log[sample["id"]] = [_kept(line, sessions) for line in reflection.lines]
     return log
 

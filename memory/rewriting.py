@@ -12,9 +12,10 @@ from functools import cache
 
 from memory import loops, search
 from memory.checks import normalise
-from memory.dating import Resolve, carries
+from memory.dating import Dated, Resolve, carries
 from memory.likeness import Standing
 from memory.observation import MAX_TEXT, Dropped, Interval, Kind, Line, Priority, Reflection, Rewritten
+from memory.particulars import stands_in
 
 DUPLICATE, SUPERSEDED, CONDENSED = "duplicate", "superseded", "condensed"
 _KEPT_DETAIL = 0.6  # share of the numbers and names of its sources that a new line must hold
@@ -137,8 +138,10 @@ def _drops(
     """Takes out of `kept` what may go, one by one, so that two duplicates of each other do not both go."""
     standing = Standing(kept.values(), merged)
     spare = _CONDENSED * sum(line.tokens for line in kept.values())
-    for change in changes:
-        for line in change.sources if not change.text else ():
+    drops = [change for change in changes if not change.text]
+    # Duplicates last: what stands for one of them must not go thereafter for another reason.
+    for change in sorted(drops, key=lambda change: change.why == DUPLICATE):
+        for line in change.sources:
             if line.id not in kept:
                 continue
             if not _may_go(line, change.why, standing, spare, resolve):
@@ -162,13 +165,23 @@ def _may_go(line: Line, why: str, standing: Standing, spare: float, resolve: Res
 
 
 def _says_same(line: Line, other: Line | Rewritten, resolve: Resolve) -> bool:
-    """Of the same time, and no day that the one names is missing from the other."""
-    named = {found.interval for found in resolve(line.text, line.observed_at)} | ({line.refers_to} - {None})
+    """Of the same time, and no day, number or name of the one is missing from the other."""
+    found = resolve(line.text, line.observed_at)
+    if not stands_in(_undated(line.text, found), other.text):
+        return False
+    named = {mention.interval for mention in found} | ({line.refers_to} - {None})
     missing = [days for days in named if days and days != other.refers_to]
     if not all(carries(other.text, days, other.observed_at, resolve) for days in missing):
         return False
     near = timedelta(days=31 if line.kind in _ENDURING else 1)
     return bool(named) or abs(line.observed_at - other.observed_at) <= near
+
+
+def _undated(text: str, found: Sequence[Dated]) -> str:
+    """`text` without the words of its dates, which another may say in other numbers."""
+    for mention in sorted(found, key=lambda mention: -mention.start):
+        text = f"{text[: mention.start]} {text[mention.end :]}"
+    return text
 
 
 def _as_it_was(line: Line) -> Rewritten:

@@ -24,14 +24,19 @@ _COMMON = frozenset(
 
 def stems(text: str) -> frozenset[str]:
     """The stems of the telling words of `text`; of scripts without spaces, their pairs of characters."""
-    found: set[str] = set()
+    return frozenset(stemmed(text))
+
+
+def stemmed(text: str) -> tuple[str, ...]:
+    """The same in the order of the text."""
+    found: list[str] = []
     spaced = text.isascii() or not _HAN.search(text)
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower().replace("’", "'")):
         if not spaced and _HAN.search(word):
-            found.update(word[start : start + 2] for start in range(max(1, len(word) - 1)))
+            found.extend(word[start : start + 2] for start in range(max(1, len(word) - 1)))
         elif word not in _COMMON:
-            found.add(stem(word))
-    return frozenset(found)
+            found.append(stem(word))
+    return tuple(found)
 
 
 def stem(word: str) -> str:
@@ -45,9 +50,3 @@ def stem(word: str) -> str:
             word = word[: -len(ending)]
             break
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
-
-
-def plain(text: str) -> str:
-    """`text` without case, accents, marks and spacing: equal for texts that say the same in the same words."""
-    folded = unicodedata.normalize("NFKD", text).casefold()
-    return " ".join(_WORD.findall("".join(one for one in folded if not unicodedata.combining(one))))

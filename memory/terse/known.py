@@ -1,48 +1,66 @@
 """What the log says already."""
 
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
-from math import ceil
+from collections.abc import Iterable, Iterator
 
-from memory.stems import plain, stems
+from memory import particulars
+from memory.checks import normalise
+from memory.stems import stemmed
 
-_SAME = 0.8  # of the words of two texts: one says what the other says
+_SAME = 0.8  # of the words of a text: those that another must not add to
 
 
 class Said:
     """Texts by their words, to find one that says the same: as fast for the thousandth as for the first."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._plain: set[str] = set()
-        self._by_word: dict[str, list[frozenset[str]]] = defaultdict(list)
+        self._texts: list[str] = []
+        self._stems: list[tuple[str, ...]] = []
+        self._same: dict[str, list[int]] = defaultdict(list)
+        self._holding: dict[str, list[int]] = defaultdict(list)
         for text in texts:
             self.add(text)
 
     def add(self, text: str) -> None:
-        words = stems(text)
-        self._plain.add(plain(text))
-        for word in _signature(words):
-            self._by_word[word].append(words)
+        place, said = len(self._texts), stemmed(text)
+        self._texts.append(text)
+        self._stems.append(said)
+        self._same[normalise(text)].append(place)
+        for word in frozenset(said):
+            self._holding[word].append(place)
 
     def says(self, text: str) -> bool:
-        """Whether some text is the same but for case and marks, or shares four fifths of its words and all its numbers."""
-        if plain(text) in self._plain:
-            return True
-        words = stems(text)
-        return any(_alike(words, known) for word in _signature(words) for known in self._by_word.get(word, ()))
+        """Whether some text says all that this one says; see `places`."""
+        return next(self.places(text), None) is not None
+
+    def places(self, text: str) -> Iterator[int]:
+        """Which of the texts, counted from 0, say the same.
+
+        They are equal but for case and marks; or hold all its telling words in the same order, its numbers and names among
+        them, and hardly any besides. What differs by a number, a name or a "not" is another fact.
+        """
+        same = self._same.get(normalise(text), ())
+        yield from same
+        said = stemmed(text)
+        if not said or any(map(_is_mark, text)):
+            return
+        rarest = min(said, key=lambda word: len(self._holding.get(word, ())))
+        for place in self._holding.get(rarest, ()):
+            if place not in same and self._holds(place, said, text):
+                yield place
+
+    def _holds(self, place: int, said: tuple[str, ...], text: str) -> bool:
+        known = self._stems[place]
+        return (
+            len(said) >= _SAME * len(known)
+            and particulars.in_order(said, known)
+            and particulars.signs(text) == particulars.signs(self._texts[place])
+            and particulars.stands_in(text, self._texts[place])
+            and particulars.in_order(particulars.numbers(text), particulars.numbers(self._texts[place]))
+        )
 
 
-def _signature(words: frozenset[str]) -> list[str]:
-    """Two sets that are alike share a word among these of each: the longest, so mostly the rarest."""
-    few = len(words) - ceil(len(words) * _SAME) + 1
-    return sorted(words, key=lambda word: (-len(word), word))[:few] if words else []
-
-
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    common = len(one & other)
-    return common >= _SAME * (len(one) + len(other) - common) and _numbers(one) == _numbers(other)
-
-
-def _numbers(words: frozenset[str]) -> set[str]:
-    """What differs by a number only, a date among them, is another fact."""
-    return {word for word in words if word[0].isdigit()}
+def _is_mark(character: str) -> bool:
+    """A vowel sign or an accent that stands apart: stems pass over it, though it may tell two names apart."""
+    return character > "\u02ff" and unicodedata.category(character)[0] == "M"

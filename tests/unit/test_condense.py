@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from memory import tokens
-from memory.condense import reflect
+from memory.condense import COMFORTABLE, reflect
 from memory.observation import Interval, Kind, Line, Priority, Reflection
 
 MAY = datetime(2025, 5, 5, 9, tzinfo=UTC)
@@ -129,13 +129,100 @@ def test_a_correction_takes_the_place_of_what_it_corrects() -> None:
 
 
 def test_prose_becomes_terse_and_its_dates_absolute() -> None:
-    (each,) = reflect(
-        [line(1, "Iris told the others that she had sold her old boat to the ferryman last week.")], MUCH
-    ).lines
+    told = line(1, "Iris told the others that she had sold her old boat to the ferryman last week.")
+    (each,) = reflect([told], told.tokens).lines
     assert "sold" in each.text
     assert "28 April–4 May 2025" in each.text
     assert not {"the", "that", "had", "her", "last"} & set(each.text.split())
     assert each.sources == (1,)
+
+
+def test_a_log_below_its_threshold_loses_only_what_it_says_twice() -> None:
+    told = [
+        line(1, "Iris told the others that she had sold her old boat to the ferryman last week."),
+        line(2, "Iris told the others that she had sold her old boat to the ferryman."),
+        line(3, "Iris told the others that she had sold her old boat to the ferryman", day=1),
+    ]
+    reflection = reflect(told, sum(each.tokens for each in told) + 1)
+    assert [each.text for each in reflection.lines] == [told[0].text, told[1].text]
+    assert why(reflection) == {3: "duplicate"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Iris: order 1001 of green tea reached the harbour depot",
+            "Iris: order 1002 of green tea reached the harbour depot",
+        ),
+        ("Iris: lent Ana 20 € for the night train to Split", "Iris: lent Bo 20 € for the night train to Split"),
+        ("iris: lent ana 20 for the night train to split", "iris: lent bo 20 for the night train to split"),
+        ("Iris: lent Al 20 € for the night train", "Iris: lent No 20 € for the night train"),
+        ("Iris: paid 20 € for the blue boat", "Iris: paid 20 $ for the blue boat"),
+        ("Iris: the pump lost 3.5 bar over the night", "Iris: the pump lost 35 bar over the night"),
+        ("Iris: yesterday at -5 degrees the pump froze", "Iris: yesterday at 5 degrees the pump froze"),
+        ("Iris: lent Ana 20 € and Bo 30 € for the train", "Iris: lent Ana 30 € and Bo 20 € for the train"),
+        ("Iris: Ana lent Bo the old red boat", "Iris: Bo lent Ana the old red boat"),
+        ("Iris: eats fish at the harbour on Fridays", "Iris: does not eat fish at the harbour on Fridays"),
+        ("Iris: visited the dentist on 3 May 2025 in Split", "Iris: visited the dentist on 4 May 2025 in Split"),
+        ("Usuária: emprestei 20 euros à Ana para o comboio", "Usuária: emprestei 20 euros à Bia para o comboio"),
+        ("Usuario: me gusta el té verde de la tienda", "Usuario: no me gusta el té verde de la tienda"),
+        ("用户: 昨天借给小红二十块钱坐火车回家看妈妈", "用户: 昨天借给小明二十块钱坐火车回家看妈妈"),
+        ("用户: 喜欢在海边的小店吃鱼喝茶", "用户: 不喜欢在海边的小店吃鱼喝茶"),
+        ("User: लता किताब पढ़ती है हर शाम घर पर", "User: लीता किताब पढ़ती है हर शाम घर पर"),
+        ("Iris: writes C# at the harbour office", "Iris: writes C at the harbour office"),
+    ],
+)
+def test_what_differs_by_a_number_a_name_or_a_denial_is_two_facts(one: str, other: str) -> None:
+    for texts in ((one, other), (other, one)):
+        reflection = reflect([line(1, texts[0]), line(2, texts[1])], MUCH)
+        assert [each.text for each in reflection.lines] == list(texts)
+
+
+def test_lines_that_differ_by_a_number_stay_while_there_is_room() -> None:
+    orders = [line(number, f"Iris: order {1000 + number} of green tea reached the depot") for number in range(1, 41)]
+    rest = many(60, priority=Priority.LOW, start=101)
+    reflection = reflect([*orders, *rest], int(0.8 * sum(each.tokens for each in [*orders, *rest])))
+    assert {each.id for each in orders} <= {source for each in reflection.lines for source in each.sources}
+
+
+@pytest.mark.parametrize("share", [0.99, 0.8, 0.5, 0.2])
+def test_cutting_stops_as_soon_as_the_log_is_comfortably_below_its_threshold(share: float) -> None:
+    lines = [*many(150, priority=Priority.LOW), *many(100, start=151), *many(50, start=301, priority=Priority.HIGH)]
+    threshold = int(share * sum(each.tokens for each in lines))
+    left = size(reflect(lines, threshold))
+    longest = max(each.tokens for each in lines)
+    assert COMFORTABLE * threshold - 2 * longest <= left < COMFORTABLE * threshold
+
+
+def test_low_lines_go_before_any_weightier_one_and_the_oldest_first() -> None:
+    lines = [
+        *(line(n, f"Iris: order {n} of tea came", day=n, priority=Priority.HIGH) for n in range(1, 31)),
+        *many(30, priority=Priority.LOW, start=31),
+    ]
+    reflection = reflect(lines, sum(each.tokens for each in lines) - 20)
+    assert reflection.dropped
+    gone = sorted(why(reflection))
+    assert gone == list(range(31, 31 + len(gone)))
+
+
+def test_a_line_that_alone_fills_the_threshold_goes_rather_than_all_others() -> None:
+    page = line(1, "Iris: " + ", ".join(f"plum{number}" for number in range(100)), priority=Priority.HIGH)
+    reflection = reflect([page, *many(3, start=2)], 150)
+    assert {each.sources for each in reflection.lines} == {(2,), (3,), (4,)}
+    assert why(reflection) == {1: "condensed"}
+
+
+def test_a_log_reflected_again_under_the_same_threshold_stays() -> None:
+    lines = [*many(150, priority=Priority.LOW), *many(100, start=151)]
+    first = reflect(lines, 2_000)
+    again = reflect([line(n, each.text, day=n) for n, each in enumerate(first.lines)], 2_000)
+    assert [each.text for each in again.lines] == [each.text for each in first.lines]
+
+
+def test_two_lines_that_replace_each_other_do_not_both_go() -> None:
+    lines = [line(1, "Iris: lives in Split", supersedes=2), line(2, "Iris: lives in Trogir", supersedes=1)]
+    assert [each.sources for each in reflect(lines, MUCH).lines] == [(2,)]
 
 
 def test_terse_lines_stay_untouched_however_often_they_are_reflected() -> None:
@@ -217,5 +304,5 @@ def test_a_large_log_is_reflected_without_delay() -> None:
 )
 def test_a_span_stays_a_span(days: str) -> None:
     old = line(1, f"Iris: opening the bakery in the old mill {days}, because the lease is cheap")
-    (kept,) = reflect([old], 1_000).lines
+    (kept,) = reflect([old], old.tokens).lines
     assert days.replace("the ", "") in kept.text

@@ -139,6 +139,32 @@ def test_a_duplicate_of_nothing_stays() -> None:
     assert rewrite.refused == {"unfounded_duplicate": 1}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ana picked up order 1001 of blue paint", "Ana picked up order 1002 of blue paint"),
+        ("Ana lent Bo 20 € for the ferry to Faro", "Ana lent Rui 20 € for the ferry to Faro"),
+        ("Ana lent Bo 20 € for the ferry", "Ana lent Bo 20 $ for the ferry"),
+        ("Ana eats fish at the harbour", "Ana never eats fish at the harbour"),
+        ("Ana saw the dentist on 3 May 2025 in Faro", "Ana saw the dentist on 4 May 2025 in Faro"),
+    ],
+)
+def test_a_line_whose_number_or_name_stands_nowhere_else_is_no_duplicate(one: str, other: str) -> None:
+    lines = [line(1, one), line(2, other)]
+    assert told(after(lines, drop("duplicate", 2))) == [one, other]
+    assert told(after(lines, drop("duplicate", 1))) == [one, other]
+
+
+def test_a_duplicate_may_say_its_date_in_other_numbers() -> None:
+    lines = [line(1, "Ana saw the dentist on 2026-01-03"), line(2, "Ana saw the dentist on 3 January 2026")]
+    assert told(after(lines, drop("duplicate", 2))) == [lines[0].text]
+
+
+def test_what_stands_for_a_duplicate_does_not_go_after_it() -> None:
+    lines = [line(1, "Ana lent Bo 20 euros", days=0), line(2, "Ana has lent Bo 20 euros"), *HOUSE]
+    assert "20" in " ".join(told(after(lines, drop("duplicate", 2), drop("condensed", 1))))
+
+
 def test_the_same_fact_of_two_periods_stays_two_facts() -> None:
     lines = [
         line(1, "Ana worked at the museum", refers_to=Interval(date(2019, 1, 1), date(2019, 12, 31))),
