@@ -29,6 +29,7 @@ _SEPARATORS = {
     ",": ",",
     ", ": ",",
 }
+_ALIKE = {"~": " -./\n", "*": " -./\n,", " ": " \n"}  # what a separator of a shape may be in a text
 _NO_SEPARATORS = {ord(sign): None for sign in " -./,\n\r"}
 _CHECK_COST = 8  # units of one look at check digits
 _CUE_COST = 3
@@ -55,6 +56,7 @@ class _Node:
     lone: list[tuple[Rule, str]] = field(default_factory=list)
     told: list[tuple[Rule, str]] = field(default_factory=list)
     longer: dict[int, "_Node"] = field(default_factory=dict)
+    reached: set[str] = field(default_factory=set)  # by these separators before its own group
     ends: bool = False
     by_separators: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
 
@@ -87,6 +89,8 @@ def _path(node: _Node, shape: str) -> tuple[_Node, str]:
     separators = ""
     for length, separator in _SHAPE.findall(shape):
         node = node.longer.setdefault(int(length), _Node())
+        if separators:
+            node.reached.update(_ALIKE.get(separators[-1], separators[-1]))
         separators += separator
     node.ends = True
     return node, separators
@@ -98,7 +102,7 @@ def numbers(reading: Reading) -> Iterator[Span]:
     firsts, separators = _trie().longer, [*map(_SEPARATORS.get, reading.gaps), None]
     for index, (start, end) in enumerate(reading.groups):
         node = firsts.get(end - start)
-        if node is None or start < done or not (node.ends or separators[index]):
+        if node is None or start < done or not (node.ends or _goes_on(reading, node, index, separators[index])):
             continue
         found = _longest(reading, node, index, separators)
         if found is not None:
@@ -121,6 +125,15 @@ def _one_by_one(reading: Reading) -> Iterator[Span]:
                 yield Span(*row.span(), kind)
 
 
+def _goes_on(reading: Reading, node: _Node, index: int, separator: str | None) -> bool:
+    """Whether a shape has the next group behind this one; most rows of numbers end here."""
+    if separator is None:
+        return False
+    start, end = reading.groups[index + 1]
+    following = node.longer.get(end - start)
+    return following is not None and separator in following.reached
+
+
 def _longest(reading: Reading, node: _Node | None, index: int, parted: list[str | None]) -> Span | None:
     """The id that begins at this group; of several the one with the most digits."""
     groups, telling = reading.groups, reading.telling
@@ -138,6 +151,8 @@ def _longest(reading: Reading, node: _Node | None, index: int, parted: list[str 
         index += 1
         following, end = groups[index]
         node = node.longer.get(end - following)
+        if node is None or separator not in node.reached:
+            break
     return found
 
 
@@ -146,7 +161,7 @@ def _kind(reading: Reading, node: _Node, separators: str, start: int, end: int) 
     rules = node.surely(separators)
     if reading.telling and (node.lone or node.told):
         rules = rules + _spoken_of(reading, node, separators, start, end)
-    if not rules:
+    if not rules or ("," in separators and _in_row(reading.text, start, end)):
         return None
     free = _free(reading, start, end, separators) and not reading.elsewhere(start)
     digits = reading.text[start:end].translate(_NO_SEPARATORS)
@@ -173,18 +188,13 @@ def _spoken_of(reading: Reading, node: _Node, separators: str, start: int, end: 
 
 
 def _parted(shape: str, separators: str) -> bool:
-    return all(
-        wanted in (actual, "*") or (wanted == "~" and actual != ",") or (wanted == " " and actual == "\n")
-        for wanted, actual in zip(shape, separators, strict=True)
-    )
+    return all(actual in _ALIKE.get(wanted, wanted) for wanted, actual in zip(shape, separators, strict=True))
 
 
 def _free(reading: Reading, start: int, end: int, separators: str) -> bool:
     """Whether the number is no part of something longer: of a word, of a version, or, parted by spaces, of a row."""
     text = reading.text
     before, after = text[start - 1 : start], text[end : end + 1]
-    if "," in separators and (_COMMA_BEFORE.search(text, max(0, start - 3), start) or _COMMA_AFTER.match(text, end)):
-        return False  # a row of numbers
     if separators.isspace() and _ROW.search(text[max(0, start - 2) : start] + "|" + text[end : end + 2]):
         return bool(reading.families(start, end))
     if after and (
@@ -197,6 +207,11 @@ def _free(reading: Reading, start: int, end: int, separators: str) -> bool:
         return not text[start - 2 : start - 1].isalnum()
     cue = reading.cues.before(start)
     return cue is not None and cue[1] in ("", "_")  # "cpf10433218100": the letters are the cue
+
+
+def _in_row(text: str, start: int, end: int) -> bool:
+    """Whether commas part it from more numbers."""
+    return _COMMA_BEFORE.search(text, max(0, start - 3), start) is not None or _COMMA_AFTER.match(text, end) is not None
 
 
 def _in_hash(text: str, start: int, end: int) -> bool:

@@ -67,8 +67,11 @@ _SHAPES = {
 
 def phones(reading: Reading) -> Iterator[Span]:
     """Every phone number, extension included."""
-    index, groups = 0, reading.groups
+    index, groups, gaps = 0, reading.groups, reading.gaps
     while index < len(groups):
+        if groups[index][1] - groups[index][0] < FEWEST and (index == len(gaps) or gaps[index][:1] not in _GAP_STARTS):
+            index += 1  # too short, and alone
+            continue
         count = _count(reading, index)
         if groups[index + count - 1][1] - groups[index][0] >= FEWEST:
             chain = groups[index : index + count]

@@ -216,3 +216,37 @@ def test_wallets_are_found_and_hashes_are_not() -> None:
 )
 def test_what_touches_a_phone_number_tells_a_field_from_a_fraction(text: str, masked: str) -> None:
     assert mask(text).text == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("write to ana @ example.com", "write to <EMAIL_ADDRESS>"),
+        ("ana @example.com, ana@ example.com", "<EMAIL_ADDRESS>, <EMAIL_ADDRESS>"),
+        ('"ana b"@example.com', "<EMAIL_ADDRESS>"),
+        ('{"to": "\\"ana b\\"@example.com"}', '{"to": "<EMAIL_ADDRESS>"}'),
+        ("ana%2540example.com x%252540y.com", "<EMAIL_ADDRESS> <EMAIL_ADDRESS>"),
+        ("ana&amp;#64;example.com", "<EMAIL_ADDRESS>"),
+        ("x@y.z@w.com", "<EMAIL_ADDRESS>"),
+        ("bwcartysbcglobalnet", "<EMAIL_ADDRESS>"),
+        ("my email address is kartikabccom", "my email address is <EMAIL_ADDRESS>"),
+    ],
+)
+def test_an_address_is_found_apart_quoted_and_escaped_twice(text: str, masked: str) -> None:
+    assert mask(text).text == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see a @ b",
+        "meet @ noon.ok",
+        "3 @ 4.50 each",
+        "via @example.com",
+        '["a", "@b"]',
+        "R&amp;D 100%25",
+        "the internet",
+    ],
+)
+def test_a_sign_alone_makes_no_address(text: str) -> None:
+    assert mask(text).text == text

@@ -154,3 +154,35 @@ def test_our_own_check_of_a_cpf_agrees_with_the_library() -> None:
 
 def test_a_bare_number_of_ten_digits_is_nobodys() -> None:
     assert not [number for number in range(2_125_550_000, 2_125_551_000) if mask(str(number)).spans]
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("ticket 4539310341316474, order no. GB82WEST12345698765432", "ticket <CREDIT_CARD>, order no. <IBAN_CODE>"),
+        ("4242 4242 4242 4242 or 4111111111111111", "<CREDIT_CARD> or <CREDIT_CARD>"),
+        ("it is 4 5 3 9 3 1 0 3 4 1 3 1 6 4 7 4 ok", "it is <CREDIT_CARD> ok"),
+        ("4-5-3-9-3-1-0-3-4-1-3-1-6-4-7-4", "<CREDIT_CARD>"),
+        ("4539,3103,4131,6474 or 4539, 3103, 4131, 6474", "<CREDIT_CARD> or <CREDIT_CARD>"),
+        ("4242424242424242,4111111111111111", "<CREDIT_CARD>,<CREDIT_CARD>"),
+        ("card 45 39 31 03 41 31 64 74", "card <CREDIT_CARD>"),
+        ("1 0 4 3 3 2 1 8 1 0 0", "<CPF>"),
+    ],
+)
+def test_a_number_is_found_however_it_is_parted(text: str, masked: str) -> None:
+    assert mask(text).text == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16",
+        "1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3",
+        "4539, 3103, 4131, 6474, 1200",
+        "4,539,310,341",
+        "4 5 3 9 3 1 0 3 4 1 3 1 6 4 7 5",
+        "4000 0000 0000 0000",
+    ],
+)
+def test_a_row_of_numbers_is_no_card(text: str) -> None:
+    assert mask(text).text == text

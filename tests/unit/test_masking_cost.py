@@ -4,10 +4,12 @@ import time
 
 import pytest
 
+from privacy.known import Known
 from privacy.masking import mask
 
 BYTES = 64 * 1_024
 GENEROUS = 3  # seconds of processor time; quadratic work on 64 KB takes minutes
+SYLLABLES = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi", "no", "pu", "ra", "se")
 FLOODS = {
     "dots": "a.",
     "digits": "7",
@@ -49,6 +51,19 @@ FLOODS = {
     "accents": "e\u0301",
     "foreign digits": "٣",
     "ideographs": "电话",
+    "keys in keys": "api_key=",
+    "bearers": "bearer bearer1",
+    "spaced addresses": "a @ b.com ",
+    "quoted addresses": '"a b"@',
+    "escapes of escapes": "%25",
+    "ampersands": "&amp;amp;#64;",
+    "commas": "4539, 3103, ",
+    "single digits with dashes": "4-",
+    "pairs": "12 34 ",
+    "slashed dates": "12/12/",
+    "card cues": "card 1 2 3 ",
+    "bidirectional marks": "4\u200f5\u200f",
+    "mixture": 'phone card 4539 name: Mr. A +1 (415 a@b com {"',
 }
 
 
@@ -62,6 +77,25 @@ def test_a_text_made_to_cost_is_masked_to_its_end(name: str) -> None:
     assert "ana.lima" not in masked.text
     assert "card 4539310341316474" not in masked.text
     assert mask(masked.text).text == masked.text
+
+
+def test_thousands_of_names_that_begin_alike_cost_no_more_than_one() -> None:
+    text = "ana maria " * (BYTES // 10) + "Ana Maria Zuzubadu"
+    names = Known.compile([f"Ana Maria {a}{b}{c}" for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES])
+    begun = time.process_time()
+    masked = mask(text, known=names)
+    assert time.process_time() - begun < GENEROUS
+    assert "ana" not in masked.text.lower()
+
+
+def test_a_key_longer_than_any_key_is_masked_to_its_end() -> None:
+    assert mask("api_key=" * 8_000 + "Zz9 end").text == "api_key=<SECRET> end"
+
+
+def test_seven_hundred_contacts_in_one_turn_are_masked_one_by_one() -> None:
+    line = "Contact: Ana Lima, ana.lima@example.com, phone +44 20 7946 0958, order no. 12345 is on its way. \n"
+    masked = mask(line * 670)
+    assert masked.text.count("Contact: <PERSON>, <EMAIL_ADDRESS>, phone <PHONE_NUMBER>, order no. 12345 is on") == 670
 
 
 def test_a_long_row_of_numbers_in_json_stays_json() -> None:
