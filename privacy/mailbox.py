@@ -66,8 +66,9 @@ _LOST_SIGNS = re.compile(
 )
 _TOKEN_BACKWARDS = re.compile(r"[a-z0-9._]{0,48}")
 _NAME_BEFORE = re.compile(r"(?:([a-z]{1,30}) )?(?:[0-9]{1,8} )?\Z", re.IGNORECASE)
+_NUMBERED_BEFORE = re.compile(r"(?<![\w.-])([a-z]{3,20}) [0-9]{1,4} \Z")
 _NO_NAME = words("""is email mail id ids my its it at address adress to the on and this here are was as e or email_id your for of that
-    in yes sure ok okay a an with use from send via by hi hello please me you gmail account name""")
+    in yes sure ok okay a an with use from send via by order ticket booking flight room phone case hi hello please me you gmail account name""")
 
 
 def mailboxes(reading: Reading) -> Iterator[Span]:
@@ -153,7 +154,7 @@ def _glued(reading: Reading, lowered: str, at: int) -> Span | None:
     provider = _LOST_SIGNS.match(lowered, begin, stop)
     if provider is None or (stop - begin < _SHORTEST_GLUED and provider["own"]):
         return Span(begin, ending.end(), KIND) if _announced(reading, begin, stop) else None
-    start = begin if provider["own"] else _words_before(lowered, begin)
+    start = _numbered_before(lowered, begin) if provider["own"] else _words_before(lowered, begin)
     return None if start is None else Span(start, ending.end(), KIND)
 
 
@@ -161,6 +162,12 @@ def _announced(reading: Reading, begin: int, stop: int) -> bool:
     """Whether "my e-mail is" stands before a word that is long enough to be one."""
     before = reading.cues.before(begin) if stop - begin >= _SHORTEST_GLUED else None
     return before is not None and before[0] == "email" and fills(before[1].replace("address", ""))
+
+
+def _numbered_before(lowered: str, at: int) -> int:
+    """Where "lalit 564 " begins that stands before "aroragmailcom"."""
+    before = _NUMBERED_BEFORE.search(lowered, max(0, at - 40), at)
+    return at if before is None or before[1] in _NO_NAME else before.start()
 
 
 def _words_before(lowered: str, at: int) -> int | None:

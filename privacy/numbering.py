@@ -18,6 +18,7 @@ class _Plan:
     prefix: re.Pattern[str] | None
     personal: re.Pattern[str]
     every: re.Pattern[str]
+    mobile: re.Pattern[str]
 
     def nationals(self, digits: str) -> Sequence[str]:
         """The national numbers that `digits` may be: as they are, or behind the national prefix."""
@@ -32,6 +33,12 @@ def is_personal(digits: str, regions: Iterable[str]) -> bool:
     """Whether a line with this national number can be a person's in one of `regions`: no free call, no premium line."""
     plans = (plan for plan in map(_plan, regions) if plan)
     return any(plan.personal.fullmatch(national) for plan in plans for national in plan.nationals(digits))
+
+
+def is_mobile(digits: str, regions: Iterable[str]) -> bool:
+    """Whether `digits` are a trunk prefix of one zero and a mobile number of one of `regions`."""
+    plans = (plan for plan in map(_plan, regions) if plan)
+    return digits[0] == "0" != digits[1] and any(plan.mobile.fullmatch(digits, 1) for plan in plans)
 
 
 def has_country(digits: str, *, possible: bool) -> bool:
@@ -55,6 +62,7 @@ def _plan(region: str) -> _Plan | None:
         re.compile(prefix) if prefix else None,
         _lines(data.fixed_line, data.mobile, data.personal_number, data.voip, data.pager),
         _lines(data.general_desc),
+        _lines(data.mobile),
     )
 
 

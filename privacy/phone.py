@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from privacy.cue import fills
-from privacy.numbering import has_country, is_personal
+from privacy.numbering import has_country, is_mobile, is_personal
 from privacy.reading import Reading
 from privacy.span import Span
 from privacy.vocabulary import OTHER
@@ -19,6 +19,7 @@ Group = tuple[int, int]
 KIND = "PHONE_NUMBER"
 FEWEST, MOST = 7, 15  # digits
 _MOST_GROUPS = 8
+_MOBILE = 11  # digits that an answer of nothing but a mobile number has, with the zero before it
 _LONGEST_CODE = 3  # digits of a country's code
 _PLAIN_GAPS = frozenset((" ", "-", "."))
 _GAP_STARTS = frozenset(" -.–/()")
@@ -246,8 +247,10 @@ def _valid(reading: Reading, digits: str) -> bool:
 
 def _shaped(reading: Reading, chain: Sequence[Group], digits: str) -> bool:
     """Whether the groups are written the way a region writes its numbers, and the number exists there."""
-    if not FEWEST < len(digits) <= MOST or len(chain) == 1:
+    if not FEWEST < len(digits) <= MOST:
         return False
+    if len(chain) == 1:
+        return len(digits) == _MOBILE and reading.alone(*chain[0]) and is_mobile(digits, reading.regions)
     if _INSTITUTION.fullmatch(digits):
         return False
     start = chain[0][0]

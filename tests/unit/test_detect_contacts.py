@@ -250,3 +250,8 @@ def test_an_address_is_found_apart_quoted_and_escaped_twice(text: str, masked: s
 )
 def test_a_sign_alone_makes_no_address(text: str) -> None:
     assert mask(text).text == text
+
+
+def test_an_answer_of_nothing_but_a_mobile_number_with_its_zero_is_one() -> None:
+    assert mask("09171234567").text == mask(" 05321234567. ").text.strip(" .") == "<PHONE_NUMBER>"
+    assert mask("ref 09171234567").spans == mask("00171234567").spans == mask("01234567891").spans == ()
