@@ -20,6 +20,9 @@ from memory.turn import Role, Turn
 
 _LOWER = re.compile(r"(?<=[\w,] )[a-z][a-z'-]+")
 _TELLING = 12  # characters that show a language
+_DOUBTFUL = 80  # characters that may still show a near one: "Prefiro" is Portuguese, and Spanish
+_HEARD = 300  # characters of what people said before, which show the language better
+_NEAR = frozenset({"pt", "es", "it", "fr"})
 _RANK = {Priority.HIGH: 0, Priority.MEDIUM: 1, Priority.LOW: 2}
 
 
@@ -62,6 +65,7 @@ class _Listener:
     voices: Voices
     ear: Ear
     language: str = ""
+    before: str = ""
     question: str | None = None
     asker: str | None = None
 
@@ -73,6 +77,7 @@ class _Listener:
         self._attune(" ".join(sentences))
         speaker = turn.name or turn.role.value
         if self.voices.is_person(turn):
+            self.before = f"{self.before} {' '.join(sentences)}"[-_HEARD:]
             asked = self.question if self.asker != speaker else None
             speech = Speech(turn, sentences, captions, asked, self.voices.hearer_of(turn), not self.voices.several)
             label, stated = label_of(turn, self.language), self._stated(speech)
@@ -84,12 +89,17 @@ class _Listener:
     def _attune(self, said: str) -> None:
         """A word or two is in the language of the turn before: "no" is in many."""
         if self.language == "" or len(said) > _TELLING or not said.isascii():
-            self.language = language_of(said)
+            shown = language_of(f"{said} ·")  # "other" where nothing shows; what is plain would count as English
+            near = {shown, self.language} <= _NEAR or (
+                self.language in _NEAR and (shown == "other" or not said.isascii())
+            )
+            doubtful = near and len(said) < _DOUBTFUL
+            self.language = language_of(f"{self.before} {said}" if doubtful else said)
 
     def _stated(self, speech: Speech) -> Iterator[Statement]:
         if self.language == "en":
             return english.statements(speech, self.ear)
-        return foreign.statements(speech, self.language)
+        return foreign.statements(speech, self.language, self.ear)
 
 
 def _draft(line: Joined, tail: Sequence[Line]) -> Draft:

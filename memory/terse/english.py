@@ -78,7 +78,8 @@ def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> 
     ):
         return []
     # One word says something as an answer, or of oneself to an agent: "I'm vegan".
-    brief = first or (speech.to_agent and subject is Subject.SPEAKER)
+    denied = subject is Subject.OTHERS and any(word.part is Part.NOT for word in clause)  # "she can't do stairs"
+    brief = first or (speech.to_agent and (subject is Subject.SPEAKER or denied))
     if not tells or (len(tells) < 2 and not brief and not any(map(_stands_out, tells))):
         return []
     if (not first and _is_of_the_chat(clause, tells)) or _only_chats(clause):
@@ -86,6 +87,8 @@ def _note(clause: Sequence[Token], speech: Speech, ear: Ear, *, first: bool) -> 
     words = wording(clause, subject, ear.called, speech.hearer, spelled=speech.to_agent)
     if len(words) < 2 and not (brief and len(clause) < _SHORT):
         return []
+    if denied and speech.to_agent:
+        return words
     new = tells if speech.to_agent else ear.new_in(tells)
     value = worth(clause, subject, len(words), new=len(new), answers=speech.asked is not None)
     return words if value >= (_ENOUGH_FOR_AN_AGENT if speech.to_agent else _ENOUGH) else []
@@ -110,7 +113,7 @@ def _stands_out(word: Token) -> bool:
 
 
 def _statement(words: Sequence[str], clause: Sequence[Token], sentence: str, context: str, ear: Ear) -> Statement:
-    about = {"he": ear.man, "she": ear.woman}.get(words[0])
+    about = {"he": ear.man, "she": ear.woman}.get(words[0].partition(" ")[0])  # "he is" is one word of a note
     ear.note(telling(clause))
     days = next((word.days for word in clause if word.days), None)
     continues = subject_of(clause) in {Subject.THING, Subject.OTHERS}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from memory import dates
 from memory.reckoning.written import in_place_of
 from memory.sentences import is_question
-from memory.terse.ear import Speech
+from memory.terse.ear import Ear, Speech
 from memory.terse.statement import Statement
 
 _OPENERS = re.compile(
@@ -25,15 +25,43 @@ _LATIN = 0x024F  # the last Latin letter of the two-byte range; beyond it signs 
 _TRAILING = " \t.。!！~～;；।॥۔"
 
 
-def statements(speech: Speech, language: str) -> Iterator[Statement]:
-    """One statement for each sentence that is neither a question nor a courtesy."""
+# A person by kin or work, with the name that follows; and the pronoun that a later sentence begins with in their place.
+_WOMAN = re.compile(
+    r"\b(?:[Mm]inha|[Mm]i) (?P<who>(?:filha|mulher|esposa|mãe|irmã|amiga|namorada|chefe|avó|hija|mujer|madre|mamá|hermana|novia|jefa|abuela)"
+    r"(?:,? [A-ZÁÉÍÓÚ][\w-]+)?)|我?(?P<zh>女儿|女兒|妈妈|媽媽|太太|妻子|老婆|姐姐|妹妹|奶奶|女朋友)"
+)
+_MAN = re.compile(
+    r"\b(?:[Mm]eu|[Mm]i) (?P<who>(?:filho|marido|pai|irmão|amigo|namorado|chefe|avô|hijo|padre|papá|esposo|hermano|novio|jefe|abuelo)"
+    r"(?:,? (?:don )?[A-ZÁÉÍÓÚ][\w-]+)?)|我?(?P<zh>儿子|兒子|爸爸|先生|丈夫|老公|哥哥|弟弟|爷爷|爺爺|男朋友)"
+)
+_SHE = re.compile(r"(?:Ela|Ella)\b|她(?!们|們)")
+_HE = re.compile(r"(?:Ele|Él)\b|他(?!们|們)")
+
+
+def statements(speech: Speech, language: str, ear: Ear) -> Iterator[Statement]:
+    """One statement for each sentence that is neither a question nor a courtesy; its "she" by whom it means."""
     for sentence in speech.sentences:
         said = _OPENERS.sub("", sentence, count=1) if _OPENERS.match(sentence) else sentence
         if is_question(sentence) or _ONLY_POLITE.fullmatch(said) or not _tells(said):
             continue
         mentions = dates.resolve(said, speech.turn.said_at)
         days = mentions[0].interval if mentions else None
-        yield Statement(_dated(said, mentions, language).strip(_TRAILING), sentence, days)
+        yield Statement(_named(_dated(said, mentions, language), ear).strip(_TRAILING), sentence, days)
+
+
+def _named(said: str, ear: Ear) -> str:
+    """`said` with the last woman or man spoken of in place of the pronoun at its head; whom it speaks of is noted."""
+    for pronoun, who in ((_SHE, ear.woman), (_HE, ear.man)):
+        if who and pronoun.match(said):
+            said = pronoun.sub(lambda _, who=who: who, said, count=1)  # type: ignore[misc]
+    ear.woman = _last(_WOMAN, said) or ear.woman
+    ear.man = _last(_MAN, said) or ear.man
+    return said
+
+
+def _last(people: re.Pattern[str], said: str) -> str | None:
+    found = [match["who"] or match["zh"] for match in people.finditer(said)]
+    return found[-1][0].upper() + found[-1][1:] if found else None
 
 
 def _tells(said: str) -> bool:

@@ -29,6 +29,8 @@ _VAGUE_PAST = re.compile(
     r"\b(?:a |the last |the past )?(?:few|several) (days|weeks|months|years) (?:ago|back)\b", re.IGNORECASE
 )
 
+_BOUND_LAST = re.compile(r"(\d[\d.,]*(?: \w{1,20})?) at (most|least)\b(?! \d)", re.IGNORECASE)
+
 
 class Token(NamedTuple):
     """A word as the note would write it, in lower case, what it does, and the days that it names."""
@@ -45,7 +47,8 @@ def tokens(sentence: str, said_at: datetime, common: frozenset[str]) -> list[Tok
     `common` are words that the chat also writes without a capital: at the head of a sentence they lose theirs.
     """
     found: list[Token] = []
-    for piece in _pieces(_PADDING.sub(" ", sentence.replace("’", "'")), said_at):
+    sentence = _BOUND_LAST.sub(r"at \2 \1", sentence.replace("’", "'"))
+    for piece in _pieces(_PADDING.sub(" ", sentence), said_at):
         if isinstance(piece, Token):
             found.append(piece)
         else:

@@ -20,13 +20,32 @@ _BEFORE_A_DATE = frozenset({"in", "on", "at", "for"})
 _AFTER_TO = frozenset({"be", "have", "do"})
 _COPULAS = frozenset({"is", "are", "was", "were"})
 _OTHERS = frozenset({"he", "she", "they"})
+_POINTING = frozenset({"the", "this", "that"})
+_PICKING = frozenset({"with", "without", "from"})
 _RATES = frozenset({"minute", "hour", "day", "night", "week", "month", "year"})
 _BOUNDS = frozenset({"most", "least", "more", "less"})
 _BEING = frozenset({"i'm", "am", "we're"})
 _PREDICATES = frozenset({Part.TELLS, Part.COLOUR})
 _OBJECTS = frozenset({"me", "us", "them", "him", "her"})
 _NEVER_LAST = frozenset(
-    {",", "is", "are", "was", "were", "be", "have", "has", "had", "will", "not", "never", "can't", "doesn't"}
+    {
+        ",",
+        "without",
+        "than",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "have",
+        "has",
+        "had",
+        "will",
+        "not",
+        "never",
+        "can't",
+        "doesn't",
+    }
 )
 _NEVER_FIRST = frozenset({",", "and", "or", "but", "of"})
 _ADVERBS = frozenset(
@@ -160,7 +179,8 @@ class _Scribe:
             return "like" if self.note else "likes"
         if not self.note and following and word.low == "on" and following.low in WEEKLY:
             return word.low
-        if not self.note or following is None or (following.part is Part.LINK and word.low != "instead"):
+        points = [near.low for near in self.words[place + 1 : place + 3]][-1:] == ["one"]
+        if not self.note or following is None or (following.part is Part.LINK and word.low != "instead" and not points):
             return None
         if self.note[-1] == "," and word.low in _NEVER_FIRST:
             return None
@@ -173,7 +193,7 @@ class _Scribe:
             return self._owning(place, word)
         if not self.note or before is None:
             return self._opening(word, following)
-        if following and (self._counts(place, word, before) or self._stands_for_a_thing(place, word, before)):
+        if self._stands_for_a_thing(place, word, before) or (following and self._counts(place, word, before)):
             return word.low
         if word.low in _OBJECTS:
             return word.low if self._is_object(place, word, before, following) else None
@@ -224,9 +244,12 @@ class _Scribe:
         return "have" if word.low == "have" and self.words[place - 1].low == "they" else _OWNING[word.low]
 
     def _stands_for_a_thing(self, place: int, word: Token, before: Token) -> bool:
-        """The "one" of "the red one"."""
+        """The "one" of "the red one", at the end of a clause too: else it went with blue."""
         if word.low not in {"one", "ones"} or place < 2:
             return False
+        after = self.words[place + 1].low if place + 1 < len(self.words) else ""
+        if before.low in _POINTING and after in _PICKING:
+            return True  # "the one with the lid"
         return before.part in _DESCRIBED and self.words[place - 2].low in {"the", "a", "an", "this", "that"}
 
     def _is_object(self, place: int, word: Token, before: Token, following: Token | None) -> bool:

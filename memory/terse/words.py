@@ -22,7 +22,7 @@ class Part(IntEnum):
 _SILENT = """
 a an the am is are was were be been being do does did doing have has had having would shall should could can may might must
 very really so super just actually totally definitely absolutely truly simply literally quite pretty rather too also even still already
-kind kinda sorta sort basically honestly seriously certainly surely obviously probably maybe perhaps finally especially usually always
+kind kinda sorta basically honestly seriously certainly surely obviously probably maybe perhaps finally especially usually always
 often sometimes mostly completely fully entirely highly extremely incredibly recently lately currently constantly
 yeah yes yep yup yea nope nah wow woah whoa oh ah aww aw hey hi hello hiya ha haha hahaha lol omg btw woo woohoo yay ooh hmm um uh well
 okay ok alright right sure thanks thank thx ty please welcome congrats congratulations sorry bye goodbye ttyl cheers dude man bro
