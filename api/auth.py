@@ -76,11 +76,14 @@ def _bearer(headers: Headers) -> str | None:
 
 
 def _claim(credential: Credential, headers: Headers) -> Claim:
+    # Read once: each look-up in `headers` goes through all of them.
+    named = [(name.decode("latin-1"), value) for name, value in headers.raw if name.startswith(b"x-")]
     if credential.impersonates:  # a proxy that adds a second value must not choose whose memory it is
-        for name in HEADERS:
-            if len(headers.getlist(name)) > 1:
-                raise InvalidHandle(name, "takes one value")
-    return weigh(credential, headers)
+        came = [name for name, _ in named]
+        for header in HEADERS:
+            if came.count(header.lower()) > 1:
+                raise InvalidHandle(header, "takes one value")
+    return weigh(credential, {name: value.decode("latin-1") for name, value in reversed(named)})
 
 
 def _unauthorized(error: str) -> Problem:

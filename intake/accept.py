@@ -125,9 +125,12 @@ class Intake:
         )
 
     def _masked(self, message: Message) -> Message:
+        text = mask(message.text, self.policy).text
+        if text is message.text and message.name is None and not message.tool_calls:
+            return message
         return Message(
             role=message.role,
-            text=mask(message.text, self.policy).text,
+            text=text,
             said_at=message.said_at,
             id=message.id,
             name=None if message.name is None else mask(message.name, self.policy).text,

@@ -24,6 +24,7 @@ PLATFORM = "X-Platform-User"  # a legacy selector of stored logs; never an autho
 HEADERS = (CANONICAL, END_USER, CHANNEL, PLATFORM)
 
 _KIND = {CANONICAL: HandleKind.CANONICAL_USER, END_USER: HandleKind.END_USER, CHANNEL: HandleKind.CHANNEL}
+_LOWER = {name: name.lower() for name in HEADERS}  # as they come in
 _LONGEST = 512  # characters of a handle
 
 
@@ -56,10 +57,10 @@ class Identity:
 
 def weigh(credential: Credential, headers: Mapping[str, str]) -> Claim:
     """Which of the request's identity headers count."""
-    present = [name for name in HEADERS if headers.get(name.lower(), "").strip()]
+    present = [name for name, lower in _LOWER.items() if headers.get(lower, "").strip()]
     if not credential.impersonates:
         return Claim(None, None, tuple(present))
-    named = {name: _handle(name, headers[name.lower()]) for name in present if name in _KIND}
+    named = {name: _handle(name, headers[_LOWER[name]]) for name in present if name in _KIND}
     owner = named.get(CANONICAL)
     speaker = named.get(END_USER) or named.get(CHANNEL) or owner
     return Claim(owner, speaker, tuple(name for name in present if name not in _KIND))

@@ -3,6 +3,8 @@
 import json
 from datetime import date, datetime, timedelta, timezone
 
+from pydantic_core import from_json, to_json
+
 from memory.observation import Draft, Interval, Kind, Line, Priority, Rewritten
 from memory.turn import Role, ToolCall, Turn
 from models.observation import SEALED_OBSERVATION, Observation
@@ -29,12 +31,12 @@ def seal_turn(
         content["calls"] = [[call.id, call.name, call.arguments] for call in tool_calls]
     if tool_call_id is not None:
         content["call"] = tool_call_id
-    return key.seal(json.dumps(content, ensure_ascii=False), SEALED_TURN)
+    return key.seal(to_json(content).decode(), SEALED_TURN)
 
 
 def open_turn(row: StoredTurn, key: SealingKey) -> Turn:
     """A turn as it was said (masked), at its own offset."""
-    content = json.loads(key.open(row.sealed, SEALED_TURN))
+    content = from_json(key.open(row.sealed, SEALED_TURN))
     return Turn(
         id=row.id,
         conversation=row.conversation_id,
