@@ -34,6 +34,8 @@ async def measure(seconds: float, logs: int) -> dict[str, object]:
             await client.flush(logs)
             busy, lasted = await asyncio.gather(client.chat("busy", seconds), _until_done(there, seconds))
             observed = await _observed(there)
+    if not observed:
+        raise RuntimeError("the workers observed nothing: its latencies would be those of an idle service")
     during = busy.latencies[: int(lasted * _RATE)]
     return _figures(idle.latencies, during) | {
         "busy_seconds": round(lasted, 1),
