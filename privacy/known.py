@@ -101,14 +101,21 @@ class Known:
         flat = plain(text)
         if self._missing(flat):
             return
+        words = _TOKEN.findall(flat)
+        begun = {word: node for word in set(words) if (node := self._begun(word)) is not None}
+        if not begun:
+            return
         spans = [token.span() for token in _TOKEN.finditer(flat)]
-        for index, (start, end) in enumerate(spans):
-            word = flat[start:end]
-            node = self.entries.get(word)
-            if node is None and word[-1] in _DIGITS and len(bare := word.rstrip(_DIGITS)) >= _SHORTEST_LOWER:
-                node = self.entries.get(bare)
-            if node is not None and (span := _longest(node, text, flat, spans, index)):
+        for index, word in enumerate(words):
+            if word in begun and (span := _longest(begun[word], text, flat, spans, index)):
                 yield span
+
+    def _begun(self, word: str) -> _Node | None:
+        """What begins with this token; digits glued to a name ("maria1990") count for nothing."""
+        node = self.entries.get(word)
+        if node is None and word[-1] in _DIGITS and len(bare := word.rstrip(_DIGITS)) >= _SHORTEST_LOWER:
+            node = self.entries.get(bare)
+        return node
 
     def _missing(self, flat: str) -> bool:
         """Whether a look at the words alone shows that nothing known can be there."""
