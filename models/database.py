@@ -31,6 +31,8 @@ class Connection(Protocol):
 
     def transaction(self) -> Any: ...
 
+    def cursor(self, query: str, *arguments: Any, prefetch: int | None = None) -> Any: ...
+
 
 _BIND_SPACE = text("SELECT set_config('afterturn.space', :space, true)")
 

@@ -4,10 +4,10 @@ Sweeper and eraser delete through the same method, so the two cannot drift apart
 that no data set claims, or a column that can hold text and is not described, fails it.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 from models.database import Connection
@@ -64,3 +64,20 @@ class DataSet(Protocol):
     async def expire(self, connection: Connection, space: int, most: int) -> int:
         """Deletes up to `most` rows of the space that are past their term and not held; answers how many."""
         ...
+
+
+@runtime_checkable
+class Filed(DataSet, Protocol):
+    """A data set with files beside its rows. The eraser removes a folder's files before the rows that speak of them.
+
+    Whoever writes a file looks at the fence afterwards, and removes it where its subject is gone.
+    """
+
+    def folders(self, target: Target) -> Sequence[str]:
+        """The folders in the package store in which every file of the target lies, those that no row names included."""
+        ...
+
+
+async def see_expired(connection: Connection) -> None:
+    """This transaction sees rows past their term too: for those that count, erase and sweep, never for a read."""
+    await connection.execute("SELECT set_config('afterturn.expired', 'seen', true)")
