@@ -40,14 +40,18 @@ class Target:
 
 Keys = Mapping[UUID, SealingKey]
 Row = Mapping[str, Any]
+Tables = Mapping[str, Mapping[str, Holds]]
+"""By table: each column of type text, bytea, json or an array of them, and what it holds."""
 
 
 class DataSet(Protocol):
     """One kind of data. Connections are bound to the target's space (or every one) and inside a transaction."""
 
-    name: str
-    tables: Mapping[str, Mapping[str, Holds]]
-    """By table: each column of type text, bytea, json or an array of them, and what it holds."""
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tables(self) -> Tables: ...
 
     async def count(self, connection: Connection, target: Target) -> int:
         """Rows that the target has, expired ones included."""

@@ -1,0 +1,86 @@
+"""Observations as a data set: what was condensed from a person's turns, in every generation.
+
+Lines about one conversation may stand in a log that stays: a person's conversation in somebody else's log, or a single
+conversation that is erased. They are found by their evidence, and by way of `sources` in what was rewritten from them.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any, ClassVar
+
+from models.content import open_line
+from models.database import Connection
+from models.dataset import Holds, Keys, Row, Tables, Target
+from models.observation import Observation
+from models.rows import Rows, Way, instant
+
+
+def _show(row: Any, keys: Keys) -> Row:
+    key = keys.get(row["subject_id"])
+    line = None if key is None else open_line(Observation(**dict(row)), key)
+    days = None if line is None or line.refers_to is None else [str(line.refers_to.start), str(line.refers_to.end)]
+    return {
+        "id": row["id"],
+        "log_id": row["log_id"],
+        "generation": row["generation"],
+        "text": None if line is None else line.text,
+        "kind": row["kind"],
+        "priority": row["priority"],
+        "observed_at": instant(row["observed_at"] if line is None else line.observed_at),
+        "refers_to": days,
+        "evidence": row["evidence"],
+        "sources": row["sources"],
+        "supersedes": row["supersedes"],
+        "born_at": instant(row["born_at"]),
+        "written_at": instant(row["created_at"]),
+    }
+
+
+_ROWS = Rows(
+    name="observations",
+    table="observations",
+    columns={"sealed": Holds.SEALED, "digest": Holds.DIGEST, "kind": Holds.CODE, "priority": Holds.CODE},
+    ways=(Way("log_id", "logs", "generation"),),
+    show=_show,
+    order="log_id, generation, id",
+    age="born_at",
+)
+
+TOUCHED = """
+WITH RECURSIVE said AS MATERIALIZED (
+    SELECT log_id, array_agg(id) AS turns FROM turns
+    WHERE space_id = $1 AND conversation_id = ANY ($2::bigint[]) AND log_id <> ALL ($3::bigint[]) GROUP BY log_id
+), touched AS (
+    SELECT o.id, o.log_id FROM observations o JOIN said ON said.log_id = o.log_id
+    WHERE o.space_id = $1 AND o.evidence && said.turns
+    UNION
+    SELECT o.id, o.log_id FROM touched t JOIN observations o ON o.log_id = t.log_id AND t.id = ANY (o.sources)
+    WHERE o.space_id = $1
+)
+"""
+
+
+class ObservationData:
+    """The lines of a person's logs; and those of other logs that a conversation touches, counted while its turns are."""
+
+    name: ClassVar[str] = _ROWS.name
+    tables: ClassVar[Tables] = _ROWS.tables
+
+    async def count(self, connection: Connection, target: Target) -> int:
+        mine = await _ROWS.count(connection, target)
+        return mine + (await self._touched(connection, target, "count(*)") if target.conversations else 0)
+
+    async def erase(self, connection: Connection, target: Target, most: int) -> int:
+        return await _ROWS.erase(connection, target, most)
+
+    def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
+        return _ROWS.export(connection, target, keys)
+
+    async def expire(self, connection: Connection, space: int, most: int) -> int:
+        return await _ROWS.expire(connection, space, most)
+
+    async def _touched(self, connection: Connection, target: Target, what: str) -> int:
+        query = f"{TOUCHED} SELECT {what} FROM touched"  # noqa: S608 - constants
+        return int(await connection.fetchval(query, target.space, list(target.conversations), list(target.logs)))
+
+
+OBSERVATIONS = ObservationData()

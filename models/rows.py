@@ -1,0 +1,102 @@
+"""Data sets that are the rows of one table: counted, exported, expired and erased by what their columns say.
+
+A batch is found by way of an index, in its order, and deleted by where its rows lie, so that a batch costs the same
+whatever the table's size. The planner's numbers would at times have it read the whole table for a thousand rows.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from models.database import Connection
+from models.dataset import Holds, Keys, Row, Tables, Target
+
+_AT_ONCE = 500  # rows that an export has in memory
+_TYPES = {"subjects": "uuid", "logs": "bigint", "conversations": "bigint"}
+
+
+class Way(NamedTuple):
+    """How a target's rows are found: by a column that holds one part of it, in the order of that column's index."""
+
+    column: str
+    part: str
+    order: str | None = None
+
+
+def parts(target: Target, *names: str) -> list[list[Any]]:
+    """Parts of a target, as parameters."""
+    return [list(getattr(target, name)) for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One table. `show` opens a row for its owner; `age` is the column by whose instant it is past its term."""
+
+    name: str
+    table: str
+    columns: Mapping[str, Holds]
+    ways: tuple[Way, ...]
+    show: Callable[[Any, Keys], Row]
+    order: str
+    age: str | None = None
+
+    @property
+    def tables(self) -> Tables:
+        return {self.table: self.columns}
+
+    async def count(self, connection: Connection, target: Target) -> int:
+        """Rows that the target has."""
+        query = f"SELECT count(*) FROM {self.table} WHERE {self._mine()}"  # noqa: S608 - names from this code alone
+        return int(await connection.fetchval(query, target.space, *self._parts(target)))
+
+    async def erase(self, connection: Connection, target: Target, most: int) -> int:
+        """Deletes up to `most` of them, by the first way that finds any."""
+        for way in self.ways:
+            ids = getattr(target, way.part)
+            if ids and (gone := number(await connection.execute(self._delete(way), target.space, list(ids), most))):
+                return gone
+        return 0
+
+    async def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
+        """Each row, opened."""
+        query = f"SELECT * FROM {self.table} WHERE {self._mine()} ORDER BY {self.order}"  # noqa: S608 - as above
+        async for row in connection.cursor(query, target.space, *self._parts(target), prefetch=_AT_ONCE):
+            yield self.show(row, keys)
+
+    async def expire(self, connection: Connection, space: int, most: int) -> int:
+        """Deletes up to `most` rows whose age is at or before the horizon of this data set."""
+        if self.age is None:
+            return 0
+        past = f"""
+            DELETE FROM {self.table} WHERE ctid = ANY (ARRAY(
+                SELECT ctid FROM {self.table} WHERE space_id = $1 AND {self.age} <= horizon($1, $2)
+                ORDER BY {self.age} LIMIT $3))
+        """  # noqa: S608 - as above
+        return number(await connection.execute(past, space, self.name, most))
+
+    def _mine(self) -> str:
+        ways = [f"{way.column} = ANY (${place}::{_TYPES[way.part]}[])" for place, way in enumerate(self.ways, 2)]
+        return f"space_id = $1 AND ({' OR '.join(ways)})"
+
+    def _parts(self, target: Target) -> list[list[Any]]:
+        return parts(target, *(way.part for way in self.ways))
+
+    def _delete(self, way: Way) -> str:
+        in_order = f"ORDER BY {way.order}" if way.order else ""
+        return f"""
+            DELETE FROM {self.table} WHERE space_id = $1 AND ctid = ANY (ARRAY(
+                SELECT t.place FROM unnest($2::{_TYPES[way.part]}[]) AS w (id) CROSS JOIN LATERAL (
+                    SELECT ctid AS place FROM {self.table} WHERE space_id + 0 = $1 AND {way.column} = w.id
+                    {in_order} LIMIT $3) t
+                LIMIT $3))
+        """  # noqa: S608 - as above
+
+
+def number(tag: str) -> int:
+    """How many rows a statement's tag tells of."""
+    return int(tag.rpartition(" ")[2])
+
+
+def instant(moment: Any) -> str | None:
+    """An instant as JSON has it."""
+    return None if moment is None else moment.isoformat()
