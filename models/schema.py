@@ -12,7 +12,7 @@ ORDER BY c.relname, a.attnum
 """
 
 # Enumerations, domains and extensions' types count as text: nobody has said that they cannot hold any.
-_NO_TEXT = frozenset(
+NO_TEXT = frozenset(
     {
         "bigint",
         "bigint[]",
@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
     @property
     def could_hold_text(self) -> bool:
-        return self.type not in _NO_TEXT
+        return self.type not in NO_TEXT
 
 
 async def columns(connection: Connection) -> list[Column]:
