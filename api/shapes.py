@@ -6,18 +6,22 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from intake.identity import Identity
-from intake.kept_text import storable
+from intake.kept_text import kept_id, storable
 from models.subject import opaque
 
 
-def _cleaned(value: Any) -> Any:
+def _kept_id(value: Any) -> Any:
     # The same at write and read, so that what was written under an odd id is found under it again.
+    return kept_id(value) if isinstance(value, str) else value
+
+
+def _storable(value: Any) -> Any:
     return storable(value) if isinstance(value, str) else value
 
 
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=128)]
-AnyId = Annotated[str, BeforeValidator(_cleaned), StringConstraints(min_length=1, max_length=512)]
-AnyText = Annotated[str, BeforeValidator(_cleaned), StringConstraints(min_length=1, max_length=4_000)]
+AnyId = Annotated[str, BeforeValidator(_kept_id), StringConstraints(min_length=1, max_length=512)]
+AnyText = Annotated[str, BeforeValidator(_storable), StringConstraints(min_length=1, max_length=4_000)]
 Context = Literal["corporate", "personal"]
 Switch = Literal["on", "off"]
 TokenBudget = Annotated[int, Field(ge=1, le=1_000_000)]

@@ -13,7 +13,7 @@ from intake.documents import UnreadableFile, documents
 from intake.formats.draft import Draft, own_id
 from intake.formats.recognition import TAKEN, drafts_in
 from intake.formats.retelling import Cast, is_message, retell
-from intake.kept_text import storable
+from intake.kept_text import kept_id
 from intake.messages import InvalidMessage, Limits, Message, TooLarge, read
 
 __all__ = ["Conversation", "UnknownFormat", "UnreadableFile", "conversations"]
@@ -130,7 +130,7 @@ def _conversation_id(draft: Draft, messages: list[Message], limits: Limits) -> s
     opening = _digest(messages[:_OPENING])
     if draft.id is None:
         return opening
-    name = storable(str(draft.id))
+    name = kept_id(str(draft.id))
     if len(name) > limits.id_chars // 2:
         return _sha(name)
     # A bare number says which chat of its file it is, and other files count from the same one.

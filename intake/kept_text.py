@@ -1,5 +1,6 @@
 """Text as it is kept: what no database takes is replaced, and bytes dressed up as text leave a marker."""
 
+import hashlib
 import re
 
 # Shorter runs are ids, hashes, tokens and signatures, which may be what the talk is about.
@@ -41,6 +42,15 @@ def storable(text: str) -> str:
     if text.isascii():
         return text.replace("\x00", "\ufffd") if "\x00" in text else text
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def kept_id(text: str) -> str:
+    """An id as it is kept. Where something in it had to be replaced it ends in a mark made of what was sent, so that two
+    ids that differ only there stay two."""
+    name = storable(text)
+    if name == text:
+        return text
+    return f"{name}#{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
 def _marker_of_a_blob(found: re.Match[str]) -> str:

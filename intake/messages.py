@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from intake.content import Said, called, id_text, said_in
-from intake.kept_text import kept, storable
+from intake.kept_text import kept, kept_id, storable
 from intake.refusals import InvalidMessage, TooLarge
+from intake.rfc3339 import instant_from
 from memory.turn import Role, ToolCall
 
 __all__ = ["InvalidMessage", "Limits", "Message", "TooLarge", "read"]
@@ -106,8 +107,8 @@ def _instant(at: Any) -> datetime | None:
     if not isinstance(at, str):
         raise InvalidMessage("at", "takes a time as RFC 3339 writes it, in a string")
     try:
-        instant = datetime.fromisoformat(at.upper())
-    except ValueError:
+        instant = instant_from(at)
+    except (ValueError, OverflowError):
         raise InvalidMessage("at", "takes a time as RFC 3339 writes it: 2026-03-02T10:15:00+01:00") from None
     offset = instant.utcoffset()
     if offset is None or offset % timedelta(minutes=1):
@@ -120,10 +121,11 @@ def _instant(at: Any) -> datetime | None:
 def _id(value: Any, limits: Limits) -> str | None:
     if value is None:
         return None
-    text = id_text(value, "id")
-    if not text:
+    if not isinstance(value, str):  # 7 and "7" are two ids for some, and one for others: the caller says which
+        raise InvalidMessage("id", "takes a string")
+    if not value:
         raise InvalidMessage("id", "takes no empty string")
-    return _short(text, "id", limits)
+    return kept_id(_short(value, "id", limits))
 
 
 def _short(text: str, path: str, limits: Limits) -> str:

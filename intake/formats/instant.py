@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from intake.messages import EARLIEST_YEAR, LATEST_YEAR
+from intake.rfc3339 import instant_from
 
 _KEYS = (
     "at",
@@ -61,7 +62,7 @@ def _from_text(text: str) -> datetime | None:
         return _from_number(float(text))
     if words := _WORDS.fullmatch(text.lower()):
         return _from_words(words)
-    return datetime.fromisoformat(text.upper())
+    return instant_from(text)
 
 
 def _from_words(words: re.Match[str]) -> datetime | None:

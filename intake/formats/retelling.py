@@ -129,7 +129,7 @@ def _part(word: str, cast: Cast) -> tuple[str, str | None]:
 def _circumstances(told: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     message_id = own_id(told, _MESSAGE_IDS)
-    if message_id is not None and (isinstance(message_id, int) or len(message_id) <= _LONGEST_ID):
+    if message_id is not None and len(message_id := str(message_id)) <= _LONGEST_ID:
         found["id"] = message_id
     if (instant := instant_in(told)) is not None:
         found["at"] = instant.isoformat()

@@ -249,6 +249,14 @@ def test_equal_chats_and_equal_ids_in_one_file_stay_apart(tmp_path: Path) -> Non
     assert [message.id for message in first.messages] == ["m", "m#2"]
 
 
+def test_a_number_and_its_digits_are_two_ids_and_an_odd_id_is_its_own(tmp_path: Path) -> None:
+    told = [{"id": one, "role": "user", "content": "hi"} for one in (7, "7", "a\x00", "a\ufffd")]
+    (chat,) = _told(tmp_path, [{"messages": told}])
+    ids = [message.id for message in chat.messages]
+    assert ids[:2] == ["7", "7#2"]
+    assert len(set(ids)) == 4
+
+
 def test_a_message_that_is_not_taken_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     messages: list[Any] = [

@@ -199,7 +199,9 @@ def test_nuls_and_lone_surrogates_are_replaced_in_every_string() -> None:
     bad, good = "a\x00b\ud800c\udfff", "a\ufffdb\ufffdc\ufffd"
     call = {"id": bad, "function": {"name": bad, "arguments": bad}}
     message = _read(role="assistant", content=bad, id=bad, name=bad, tool_calls=[call])
-    assert (message.text, message.id, message.name) == (good, good, good)
+    assert (message.text, message.name) == (good, good)
+    assert message.id is not None
+    assert message.id.startswith(f"{good}#")
     assert message.tool_calls == (ToolCall(good, good, good),)
     assert _read(role="tool", content=[bad], tool_call_id=bad).tool_call_id == good
 
@@ -212,17 +214,22 @@ def test_control_bidi_and_odd_characters_stay(text: str) -> None:
     assert _read(content=text).text == text
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"), [(17, "17"), (-1, "-1"), ("+351 912 345 678", "+351 912 345 678"), (None, None)]
-)
-def test_an_id_is_text_or_a_whole_number(given: Any, kept: str | None) -> None:
-    assert _read(id=given).id == kept
+@pytest.mark.parametrize("given", ["17", "+351 912 345 678", "a\ufffd", "\u202e", None])
+def test_an_id_is_kept_as_it_was_sent(given: str | None) -> None:
+    assert _read(id=given).id == given
+
+
+def test_ids_that_differ_in_what_is_replaced_stay_apart() -> None:
+    sent = ["a\x00", "a\ufffd", "a\ud800", "a\udfff", "a\x00\x00", "a\ufffd\x00", "a"]
+    assert len({_read(id=one).id for one in sent}) == len(sent)
+    assert _read(id="a\x00") == _read(id="a\x00")
 
 
 @pytest.mark.parametrize(
     "given",
     [
         "",
+        7,
         True,
         1.5,
         float("nan"),
@@ -256,6 +263,29 @@ def test_times_with_an_offset_are_taken(at: str) -> None:
 @pytest.mark.parametrize(
     "at",
     [
+        "2016-12-31T23:59:60Z",
+        "2016-12-31t23:59:60.75z",
+        "1990-12-31T15:59:60-08:00",
+        "2017-01-01T05:29:60+05:30",
+        "2015-06-30 23:59:60+00:00",
+    ],
+)
+def test_a_leap_second_is_the_end_of_its_minute(at: str) -> None:
+    said_at = _read(at=at).said_at
+    assert said_at is not None
+    assert (said_at.second, said_at.microsecond) == (59, 999_999)
+    assert said_at.isoformat()[:16] == at[:16].upper().replace(" ", "T")
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "2016-12-31T23:59:61Z",
+        "2016-12-30T23:59:60Z",
+        "2016-12-31T22:59:60Z",
+        "2016-12-31T23:59:60+01:00",
+        "0001-01-01T00:59:60+14:00",
+        "2016-12-31T23:59:60",
         "2026-03-02T10:15:00",
         "2026-03-02",
         "0001-01-01T00:00:00+14:00",
