@@ -82,6 +82,19 @@ class Filed(DataSet, Protocol):
         ...
 
 
+Place = tuple[int, int]
+"""How far a walk has come: which of the target's logs, and after which number in it."""
+
+
+@runtime_checkable
+class Walked(DataSet, Protocol):
+    """A data set so large that its eraser must not pass over what it has deleted already."""
+
+    async def walk(self, connection: Connection, target: Target, place: Place, most: int) -> tuple[int, Place | None]:
+        """Deletes up to `most` rows past a place, (0, 0) at first; answers how many, and the next place, None at the end."""
+        ...
+
+
 async def see_expired(connection: Connection) -> None:
     """This transaction sees rows past their term too: for those that count, erase and sweep, never for a read."""
     await connection.execute("SELECT set_config('afterturn.expired', 'seen', true)")

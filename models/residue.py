@@ -24,6 +24,7 @@ KEPT: Mapping[str, str] = {
 }
 
 _HEX, _UUID = 32, 16  # the shortest text, and bytes, that can hold a subject's id
+_SEALED = 1  # the first byte of what is sealed
 _NUMBERED = {  # by name: the numbers of which part a column holds
     "log_id": "logs",
     "conversation_id": "conversations",
@@ -127,7 +128,10 @@ def _of_subjects(name: str, kind: str, subjects: list[Any]) -> Iterator[_Test]:
         case "uuid[]":
             yield _Test(f"{name} && {{}}::uuid[]", subjects)
         case "bytea":
-            raw = "EXISTS (SELECT FROM unnest({}::bytea[]) AS r (id) WHERE position(r.id IN " + name + ") > 0)"
-            yield _Test(f"octet_length({name}) >= {_UUID} AND {raw}", [subject.bytes for subject in subjects])
+            # Sealed bytes begin with their version and show nothing; digests are as long as an id.
+            raw = [subject.bytes for subject in subjects]
+            yield _Test(f"{name} = ANY ({{}}::bytea[])", raw)
+            within = f"EXISTS (SELECT FROM unnest({{}}::bytea[]) AS r (id) WHERE position(r.id IN {name}) > 0)"
+            yield _Test(f"octet_length({name}) > {_UUID} AND get_byte({name}, 0) <> {_SEALED} AND {within}", raw)
         case _ if kind not in schema.NO_TEXT:
             yield _Test(f"octet_length({name}::text) >= {_HEX} AND {name}::text LIKE ANY ({{}}::text[])", written)

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from models.content import at_offset, open_turn
 from models.database import Connection
-from models.dataset import Holds, Keys, Row, Tables, Target
-from models.rows import Rows, Way, instant
+from models.dataset import Holds, Keys, Place, Row, Tables, Target
+from models.rows import Rows, Way, instant, number
 from models.turn import StoredTurn
 
 
@@ -48,12 +48,9 @@ _ROWS = Rows(
     age="created_at",
 )
 
+_LOGS = "SELECT log_id FROM turns WHERE space_id + 0 = $1 AND conversation_id = ANY ($2::bigint[]) LIMIT $3"
 # Whoever writes turns locks their log first, so whoever deletes them does too.
-_LOCK = """
-SELECT id FROM logs WHERE space_id = $1 AND id = ANY (ARRAY(
-    SELECT log_id FROM turns WHERE space_id + 0 = $1 AND conversation_id = ANY ($2::bigint[]) LIMIT $3))
-ORDER BY id FOR UPDATE
-"""
+_LOCK = "SELECT FROM logs WHERE space_id = $1 AND id = ANY ($2::bigint[]) ORDER BY id FOR UPDATE"
 
 # A log that stays counts on: what it has lost, and what still waits there.
 _OF_CONVERSATIONS = """
@@ -77,6 +74,10 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
+# A log's numbers are dense, so a stretch of them is a batch.
+_STRETCH = "DELETE FROM turns WHERE space_id = $1 AND log_id = $2 AND seq > $3 AND seq <= $3 + $4::bigint"
+_FURTHER = "SELECT min(seq) FROM turns WHERE space_id = $1 AND log_id = $2 AND seq > $3"
+
 
 class TurnData:
     """The turns of a person's logs and conversations. Those of a conversation in a log that stays are counted off."""
@@ -94,8 +95,21 @@ class TurnData:
         if not target.conversations:
             return 0
         conversations = (target.space, list(target.conversations), most)
-        await connection.execute(_LOCK, *conversations)
+        logs = {row["log_id"] for row in await connection.fetch(_LOGS, *conversations)}
+        if not logs:
+            return 0
+        await connection.execute(_LOCK, target.space, sorted(logs))
         return int(await connection.fetchval(_OF_CONVERSATIONS, *conversations))
+
+    async def walk(self, connection: Connection, target: Target, place: Place, most: int) -> tuple[int, Place | None]:
+        nth, after = place
+        if nth >= len(target.logs):
+            return 0, None
+        stretch = (target.space, target.logs[nth], after, most)
+        if gone := number(await connection.execute(_STRETCH, *stretch)):
+            return gone, (nth, after + most)
+        further = await connection.fetchval(_FURTHER, *stretch[:3])
+        return 0, (nth + 1, 0) if further is None else (nth, further - 1)
 
     def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
         return _ROWS.export(connection, target, keys)
