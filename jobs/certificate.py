@@ -15,10 +15,14 @@ _RECOGNISES = (
 )
 
 _NOT_COVERED = (
-    "Backups, replicas and write-ahead logs of the data database may hold the bytes of erased rows until they are "
-    "recycled, and so may its files until they are vacuumed: every text there is under keys that are destroyed.",
-    "Backups of the key store from before the erasure hold those keys, wrapped by the master key. Keep them for a "
-    "shorter time than you promise erasure in; a restored key store is brought up to date by its ledger.",
+    (
+        "Backups, replicas and write-ahead logs of the data database may hold the bytes of erased rows until they are "
+        "recycled, and so may its files until they are vacuumed: every text there is under keys that are destroyed."
+    ),
+    (
+        "Backups of the key store from before the erasure hold those keys, wrapped by the master key. Keep them for a "
+        "shorter time than you promise erasure in; a restored key store is brought up to date by its ledger."
+    ),
     "Whatever was handed out before: answers to reads, downloaded packages, prompts that a model server keeps.",
     "The person's data in systems that this deployment does not run.",
 )
