@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 from api.desk import AtDesk, Calling
 from api.document import opens
 from api.door import Door
-from api.shapes import AnyId, LogAsk, ReaderIdentity, Switch, TokenBudget, reader
+from api.shapes import AnyId, AnyText, LogAsk, ReaderIdentity, Switch, TokenBudget, reader
 from models.api_key import Scope
 from recall.context import Asked, assemble
 
@@ -19,6 +19,9 @@ class ContextAsk(LogAsk):
     conversation_id: AnyId
     token_budget: TokenBudget
     no_memory: bool = Field(default=False, description="Leaves the observations out.")
+    tags: list[AnyText] | None = Field(None, description="What agent notes are chosen by, where there are some.")
+    object_types: list[AnyText] | None = Field(None, description="Which agent state is wanted, where there is some.")
+    no_history: bool = Field(default=False, description="Leaves the conversation's replay out, where there is one.")
 
 
 class Part(BaseModel):

@@ -1,10 +1,12 @@
 """What requests and answers are made of, as far as several routes share it."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from api.problems import invalid
 from intake.identity import Identity
 from intake.kept_text import kept_id, storable
 from models.subject import opaque
@@ -26,11 +28,24 @@ Context = Literal["corporate", "personal"]
 Switch = Literal["on", "off"]
 TokenBudget = Annotated[int, Field(ge=1, le=1_000_000)]
 
+_SLIP = re.compile(r"[a-z][A-Za-z_]{0,31}")
+_MOST_NAMED = 10  # members that one refusal names
+
 
 class Ask(BaseModel):
-    """A request's body: types as JSON has them, members that nobody knows are left alone."""
+    """A request's body: types as JSON has them, and no member that nobody knows: a misspelt `no_memory` must not pass."""
 
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_only(cls, said: Any) -> Any:
+        if isinstance(said, dict) and (unknown := said.keys() - cls.model_fields.keys()):
+            taken = f"is not known here; taken are {', '.join(cls.model_fields)}"
+            # A name that is none of ours may be anybody's words: only what can be a slip of the pen is repeated.
+            places = {name if _SLIP.fullmatch(name) else "body" for name in unknown}
+            raise invalid(*((place, taken) for place in sorted(places)[:_MOST_NAMED]))
+        return said
 
 
 class LogAsk(Ask):

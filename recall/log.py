@@ -25,7 +25,7 @@ class Opened:
     on: bool = True
 
 
-_NO_LOG = Opened((), 0, None)
+_NO_LOG = Opened((), 1, None)  # as a log is that has no line yet: nobody learns from it whether there is one
 _OFF = Opened((), 0, None, on=False)
 
 

@@ -181,6 +181,15 @@ async def test_the_context_of_another_agents_conversation_is_not_found(
         ("context", {"conversation_id": "c"}, "token_budget"),
         ("context", {"token_budget": 10}, "conversation_id"),
         ("coverage/read", {"agent": "two words"}, "agent"),
+        ("observations/flush", {"contxet": "personal"}, "contxet"),
+        ("context", {"conversation_id": "c", "token_budget": 9, "no_memroy": True}, "no_memroy"),
+        (
+            "turns",
+            {"conversation_id": "c", "turns": [{"role": "user", "content": "x"}], "no_memroy": True},
+            "no_memroy",
+        ),
+        ("turns", {"conversation_id": "c", "turns": [{"role": "user", "content": "x"}], "Ana Lima": 1}, "body"),
+        ("turns", {"conversation_id": "c", "turns": [{"role": "user", "content": "x"}], "x" * 99: 1}, "body"),
     ],
 )
 async def test_a_wrong_member_is_named(
@@ -190,6 +199,9 @@ async def test_a_wrong_member_is_named(
     answer = await client.post(f"/v1/{path}", json=ASK | more, headers=key.headers)
     assert answer.status_code == 422
     assert [error["path"] for error in answer.json()["errors"]] == [wrong]
+    assert "Lima" not in answer.text
+    covered = await post(client, key, "coverage/read")
+    assert covered["turns"]["pending"] == 0
 
 
 async def test_coverage_accounts_for_every_turn_and_says_why_not_yet(

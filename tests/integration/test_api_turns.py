@@ -150,7 +150,7 @@ async def test_what_a_message_carries_besides_is_left_out_and_parts_leave_marker
     key = await mint()
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     said = {"role": "user", "content": [{"type": "text", "text": "Look:"}, image], "logprobs": [1], "x": {"y": None}}
-    body = turns() | {"turns": [said], "model": "some", "stream": True}
+    body = turns() | {"turns": [said], "metadata": {"model": "some", "stream": True}}
     assert (await client.post("/v1/turns", json=body, headers=key.headers)).status_code == 202
     assert await texts(resources, key) == ["Look:\n[image]"]
 
@@ -333,7 +333,10 @@ async def test_the_body_has_a_limit_whether_it_is_announced_or_streamed(
     assert (await send(fits)).json()["accepted"] == 3
 
 
-async def test_an_oversized_body_is_refused_before_it_is_read(tight: "httpx.AsyncClient", mint: "Mint") -> None:
+@pytest.mark.parametrize("announced", ["100000000", "9" * 5_000], ids=["long", "endless"])
+async def test_an_oversized_body_is_refused_before_it_is_read(
+    tight: "httpx.AsyncClient", mint: "Mint", announced: str
+) -> None:
     key = await mint()
     read = 0
 
@@ -343,6 +346,6 @@ async def test_an_oversized_body_is_refused_before_it_is_read(tight: "httpx.Asyn
             read += 1
             yield b" " * 1_000
 
-    headers = key.headers | {"Content-Length": "100000000", "Content-Type": "application/json"}
+    headers = key.headers | {"Content-Length": announced, "Content-Type": "application/json"}
     await refused(await tight.post("/v1/turns", content=endless(), headers=headers), "body_bytes", 8_000)
     assert read <= 1
