@@ -7,7 +7,7 @@ import uvicorn
 from api.app import create_app
 from config.logging import configure
 from config.settings import load_or_exit
-from jobs.resources import check_stores_or_exit
+from jobs.start import check_stores_or_exit
 
 _GRACE = 20  # seconds that requests in flight may take once the process was told to stop
 

@@ -40,7 +40,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             await asyncio.to_thread(_warm_up)
-            resources = await stack.enter_async_context(opened(settings))
+            resources = await stack.enter_async_context(opened(settings, within=settings.stores.start_within))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())  # left first: what runs may still commit
             app.state.desk = _desk(resources, tasks)
             yield

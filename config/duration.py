@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 _FORM = re.compile(r"(\d{1,9})\s*([smhd])")
+_LONGEST = timedelta(seconds=999_999_999)  # written in seconds, as processes hand it on, it must be a duration again
 _UNIT = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -18,9 +19,19 @@ def parse(value: object) -> timedelta:
     if not found:
         raise ValueError("takes a whole number and a unit: 90s, 30m, 12h or 7d")
     try:
-        return timedelta(**{_UNIT[found[2]]: int(found[1])})
+        span = timedelta(**{_UNIT[found[2]]: int(found[1])})
     except OverflowError:
-        raise ValueError("is longer than a calendar holds") from None
+        span = timedelta.max
+    if span > _LONGEST:
+        raise ValueError("is too long: takes 11574d at most")
+    return span
+
+
+def at_least_a_second(span: timedelta) -> timedelta:
+    """The span; ValueError when it is so short that whoever went by it would never rest, or never wait."""
+    if span < timedelta(seconds=1):
+        raise ValueError("takes one second or more")
+    return span
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse)]

@@ -5,16 +5,17 @@
 
 import base64
 import binascii
+import json
 import os
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from config.duration import Duration
+from config.duration import Duration, at_least_a_second
 
 BUILTIN = "builtin:extractive"
 
@@ -44,6 +45,18 @@ class Stores(Concern):
     )
     master_key_file: Path | None = Field(None, description="A file that holds the master key, instead of the variable.")
     database_pool: int = Field(10, ge=2, le=200, description="Connections of each process to the data database.")
+    database_timeout: Duration = Field(
+        timedelta(seconds=10),
+        description="How long one statement may take before a request or a job gives up; what is made to take long has no such limit.",
+    )
+    start_within: Duration = Field(
+        timedelta(seconds=60), description="How long a process that starts waits for PostgreSQL before it gives up."
+    )
+
+    @field_validator("database_timeout")
+    @classmethod
+    def _some_time(cls, value: timedelta) -> timedelta:
+        return at_least_a_second(value)
 
     @field_validator("database_url", "keys_url")
     @classmethod
@@ -81,6 +94,15 @@ class Http(Concern):
     max_body: int = Field(1024 * 1024, ge=1024, description="Bytes of one request's body.")
     max_turns: int = Field(500, ge=1, description="Turns in one call.")
     max_turn: int = Field(256 * 1024, ge=1024, description="Bytes of text in one turn.")
+    max_head: int = Field(32 * 1024, ge=1024, description="Bytes of a request's first line and headers.")
+    read_within: Duration = Field(
+        timedelta(seconds=30), description="How long a request may take to arrive, from its first byte to its last."
+    )
+
+    @field_validator("read_within")
+    @classmethod
+    def _some_time(cls, value: timedelta) -> timedelta:
+        return at_least_a_second(value)
 
 
 class Memory(Concern):
@@ -121,6 +143,11 @@ class Model(Concern):
             raise ValueError("takes a URL that begins with http:// or https://")
         return value or None
 
+    @field_validator("model_timeout")
+    @classmethod
+    def _some_time(cls, value: timedelta) -> timedelta:
+        return at_least_a_second(value)
+
     @property
     def builtin(self) -> bool:
         return self.memory_worker_model == BUILTIN
@@ -147,21 +174,33 @@ class Workers(Concern):
     sweep_every: Duration = Field(timedelta(seconds=2), description="How often the scheduler looks for what is due.")
     job_records: Duration = Field(timedelta(days=30), description="How long finished work stays listed.")
 
-    @field_validator("worker_claim")
+    @field_validator("worker_claim", "sweep_every")
     @classmethod
-    def _long_enough(cls, value: timedelta) -> timedelta:
-        if value < timedelta(seconds=1):
-            raise ValueError("takes one second or more")
-        return value
+    def _some_time(cls, value: timedelta) -> timedelta:
+        return at_least_a_second(value)
 
 
 class Privacy(Concern):
     """What counts as a phone number here; a space's own policy comes on top."""
 
-    phone_regions: tuple[str, ...] = Field(
+    # Without a decoder of its own: that one ends in a traceback where the text is no JSON.
+    phone_regions: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description='Countries whose national phone formats are masked, as JSON: ["PT", "BR"]. Empty: the built-in list.',
     )
+
+    @field_validator("phone_regions", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            read = json.loads(value) if value.strip() else ()
+        except ValueError:
+            read = None
+        if not isinstance(read, list | tuple) or not all(isinstance(region, str) for region in read):
+            raise ValueError('takes countries as JSON: ["PT", "BR"]')
+        return tuple(read)
 
     @field_validator("phone_regions")
     @classmethod

@@ -4,7 +4,6 @@ A key that was destroyed is gone from here, and from each process's memory withi
 it could open is behind the fence of the data database already.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +13,8 @@ from uuid import UUID
 import asyncpg
 from cachetools import TTLCache
 
+from gateways import master_proof
+from models.patience import USUAL, Patience, pooled
 from privacy import sealing
 from privacy.sealing import SealingKey
 
@@ -71,15 +72,16 @@ class KeyStore:
 
 
 @asynccontextmanager
-async def connect(url: str, master: bytes, *, size: int = 4) -> AsyncIterator[KeyStore]:
-    """The key store behind `url`; its connections close with the block."""
-    async with asyncpg.create_pool(url, min_size=1, max_size=size) as pool:
+async def connect(url: str, master: bytes, *, size: int = 4, patience: Patience = USUAL) -> AsyncIterator[KeyStore]:
+    """The key store behind `url`; its connections close with the block. WrongMasterKey: it was begun with another."""
+    async with pooled(url, 1, size, patience) as pool:
+        await master_proof.prove(pool, master)
         yield KeyStore(pool, master)
 
 
 async def holds_data(url: str) -> bool:
     """Whether the database behind `url` is the data database: then it must not be the key store."""
-    connection = await asyncio.wait_for(asyncpg.connect(url), timeout=10)
+    connection = await asyncpg.connect(url, timeout=10, command_timeout=10)
     try:
         return bool(await connection.fetchval("SELECT to_regclass('turns') IS NOT NULL"))
     finally:

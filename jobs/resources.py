@@ -1,13 +1,11 @@
 """What a process holds open: one frozen handful, made at the door and handed in."""
 
-import asyncio
 import hashlib
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
-import asyncpg
 from redis.asyncio import Redis
 
 from config.settings import Settings
@@ -18,10 +16,12 @@ from gateways.pace_rules import Limits
 from jobs.asking import Asker
 from jobs.bell import Bell
 from jobs.mind import Mind, awake
+from jobs.start import once_up
 from memory import observer
 from models import database
 from models.database import Database
 from models.log import Rhythm
+from models.patience import Patience
 
 _BUILTIN_ROOM = 1_000_000  # tokens: the built-in model has no window
 
@@ -55,30 +55,25 @@ def rhythm(settings: Settings) -> Rhythm:
     return Rhythm(settings.memory.observer_threshold, settings.memory.observer_max_age)
 
 
-def check_stores_or_exit(settings: Settings) -> None:
-    """Ends the process with one line where the key store does not answer, or is the data database itself."""
-    url = settings.stores.keys_url.get_secret_value()
-    try:
-        shared = asyncio.run(key_store.holds_data(url))
-    except (OSError, TimeoutError, asyncpg.PostgresError) as error:
-        sys.stderr.write(
-            f"afterturn: the key store behind AFTERTURN_KEYS_URL does not answer: {type(error).__name__}\n"
-        )
-        raise SystemExit(1) from None
-    if shared:
-        sys.stderr.write("afterturn: AFTERTURN_KEYS_URL names the data database: keys and text must not share a dump\n")
-        raise SystemExit(2)
-
-
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Resources]:
-    """Opens the stores and closes them with the block. PostgreSQL must answer; Redis need not."""
-    stores = settings.stores
+async def opened(settings: Settings, *, within: timedelta = timedelta(0)) -> AsyncIterator[Resources]:
+    """Opens the stores and closes them with the block. PostgreSQL must answer, `within` so long; Redis need not.
+
+    WrongMasterKey when the key store was begun with another.
+    """
+    stores, patience = settings.stores, Patience.of(settings.stores.database_timeout)
     async with AsyncExitStack() as stack:
-        data = await stack.enter_async_context(
-            database.connect(stores.database_url.get_secret_value(), size=stores.database_pool)
+        data_url, keys_url = stores.database_url.get_secret_value(), stores.keys_url.get_secret_value()
+        data = await once_up(
+            "data",
+            lambda: stack.enter_async_context(database.connect(data_url, size=stores.database_pool, patience=patience)),
+            within,
         )
-        keys = await stack.enter_async_context(key_store.connect(stores.keys_url.get_secret_value(), stores.master()))
+        keys = await once_up(
+            "keys",
+            lambda: stack.enter_async_context(key_store.connect(keys_url, stores.master(), patience=patience)),
+            within,
+        )
         bell = Bell.connect(stores.redis_url.get_secret_value())
         stack.push_async_callback(bell.close)
         yield Resources(settings, data, keys, bell)

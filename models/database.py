@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import asyncpg
-from sqlalchemy import text
+from sqlalchemy import exc, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+
+from models.patience import USUAL, Patience, pooled
 
 
 class Connection(Protocol):
@@ -39,16 +41,17 @@ _BIND_SPACE = text("SELECT set_config('afterturn.space', :space, true)")
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One PostgreSQL database; both pools point at it."""
+    """One PostgreSQL database; both pools point at it. `patience` says how long each waits for it."""
 
     engine: AsyncEngine
     pool: asyncpg.Pool
+    patience: Patience = USUAL
 
     @asynccontextmanager
     async def begin_everywhere(self) -> AsyncIterator[AsyncSession]:
         """A transaction that sees every space: for the scheduler and for counts over all, never for a request."""
         async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
-            await session.execute(_BIND_SPACE, {"space": "every"})
+            await _bind(session, "every")
             yield session
 
     @asynccontextmanager
@@ -58,18 +61,36 @@ class Database:
         Commits at the end of the block, rolls back on an exception.
         """
         async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
-            await session.execute(_BIND_SPACE, {"space": str(space)})
+            await _bind(session, str(space))
             yield session
 
 
+async def _bind(session: AsyncSession, space: str) -> None:
+    try:
+        await session.execute(_BIND_SPACE, {"space": space})
+    except exc.TimeoutError:  # the pool's own, which is no error of a database to anybody who tells those apart
+        raise TimeoutError("no connection came free") from None
+
+
 @asynccontextmanager
-async def connect(url: str, *, size: int = 10) -> AsyncIterator[Database]:
-    """Both pools for `url` (postgresql://…), at most `size` connections each."""
-    engine = create_async_engine(sqlalchemy_url(url), pool_size=size, max_overflow=0, pool_pre_ping=True)
+async def connect(url: str, *, size: int = 10, patience: Patience = USUAL) -> AsyncIterator[Database]:
+    """Both pools for `url` (postgresql://…), at most `size` connections each.
+
+    `patience` is for requests and jobs unless it is given; what takes its time, such as an export over everything,
+    opens a database of its own with `UNHURRIED`. What takes longer ends in TimeoutError.
+    """
+    engine = create_async_engine(
+        sqlalchemy_url(url),
+        pool_size=size,
+        max_overflow=0,
+        pool_pre_ping=True,
+        pool_timeout=patience.for_connection,
+        connect_args={"timeout": patience.to_connect, "command_timeout": patience.for_statement},
+    )
     try:
         # Whatever we set is local to a transaction, so there is nothing to reset: that would be a round trip a use.
-        async with asyncpg.create_pool(url, min_size=1, max_size=size, init=_teach_json, reset=_leave) as pool:
-            yield Database(engine, pool)
+        async with pooled(url, 1, size, patience, init=_teach_json, reset=_leave) as pool:
+            yield Database(engine, pool, patience)
     finally:
         await engine.dispose()
 

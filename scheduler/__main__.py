@@ -13,7 +13,8 @@ from jobs.job import Job
 from jobs.letters import OBSERVE, REFLECT, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
-from jobs.resources import Workshop, check_stores_or_exit, furnished, opened
+from jobs.resources import Workshop, furnished, opened
+from jobs.start import check_stores_or_exit
 from scheduler.attention import Attention
 from scheduler.reconciler import Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
@@ -38,7 +39,7 @@ def main() -> None:
 
 
 async def _work(settings: Settings) -> None:
-    async with opened(settings) as resources, furnished(resources) as workshop:
+    async with opened(settings, within=settings.stores.start_within) as resources, furnished(resources) as workshop:
         redis = settings.stores.redis_url.get_secret_value()
         await run_worker(resources.database, redis, JOBS, workshop, _told_to_stop(), _staffing(settings.workers))
 
@@ -46,7 +47,7 @@ async def _work(settings: Settings) -> None:
 async def _schedule(settings: Settings) -> None:
     workers = settings.workers
     rounds = Rounds(workers.sweep_every, workers.job_records, workers.worker_claim)
-    async with opened(settings) as resources:
+    async with opened(settings, within=settings.stores.start_within) as resources:
         hooks = (Attention(resources.database).attend,)
         await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), hooks, rounds)
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from models.database import Database
+from models.patience import pooled
 
 # The planner's numbers about a queue are always old. Every statement here goes by a key, and by the same one each time:
 # planning it anew costs as long as running it, and a plan made while the table was empty must not read all of it later.
@@ -16,7 +17,7 @@ _BY_KEY = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; S
 async def opened(database: Database, size: int) -> AsyncIterator[asyncpg.Pool]:
     """A pool beside the database's own. It opens its connections when they are needed."""
     url = database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    async with asyncpg.create_pool(url, min_size=0, max_size=size, init=_prepare, reset=_leave) as pool:
+    async with pooled(url, 0, size, database.patience, init=_prepare, reset=_leave) as pool:
         yield pool
 
 

@@ -8,18 +8,14 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError
 
-DATABASE = (
-    OSError,  # refused, reset, no such socket, too slow
-    asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,  # shutting down, starting up
-    asyncpg.InsufficientResourcesError,  # too many connections, disk full
-    asyncpg.InternalClientError,  # what the driver says of a connection that breaks under a statement
-)
+from models.patience import AWAY
+
+DATABASE = AWAY
 REDIS = (OSError, RedisError)
 
 _FROM_OUTSIDE = (
     ConnectionError,
+    TimeoutError,  # a store's: a model that is too slow is an outcome, and raises nothing
     RedisConnectionError,
     asyncpg.InterfaceError,
     asyncpg.PostgresConnectionError,

@@ -1,0 +1,193 @@
+"""How processes start: with the wrong master key not at all, before their stores are up only once these are."""
+
+import asyncio
+import base64
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from gateways import key_store
+from gateways.master_proof import WrongMasterKey
+from migrations.run import migrate
+
+if TYPE_CHECKING:
+    from conftest import Servers
+
+    from config.settings import Settings
+    from jobs.resources import Resources
+
+ROLES = [("api",), ("scheduler", "worker"), ("scheduler", "scheduler")]
+
+
+def environment(settings: "Settings", **more: str) -> dict[str, str]:
+    stores = settings.stores
+    assert stores.master_key is not None
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("AFTERTURN_")},
+        "DATABASE_URL": stores.database_url.get_secret_value(),
+        "AFTERTURN_KEYS_URL": stores.keys_url.get_secret_value(),
+        "REDIS_URL": stores.redis_url.get_secret_value(),
+        "AFTERTURN_MASTER_KEY": stores.master_key.get_secret_value(),
+        "AFTERTURN_PORT": str(free_port()),
+        **more,
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        return True
+    return False
+
+
+def ended(command: tuple[str, ...], surroundings: dict[str, str]) -> tuple[int, list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], env=surroundings, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stderr.strip().splitlines()
+
+
+def begun(command: tuple[str, ...], surroundings: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", *command], env=surroundings, stderr=subprocess.PIPE, text=True)
+
+
+def another_key() -> str:
+    return base64.b64encode(os.urandom(32)).decode()
+
+
+@pytest.mark.parametrize("command", [*ROLES, ("cli", "keys", "create", "--name", "n", "--scopes", "turns:write")])
+async def test_a_process_refuses_another_deployments_master_key(
+    resources: "Resources", settings: "Settings", command: tuple[str, ...]
+) -> None:
+    del resources  # it was the first to open the key store
+    surroundings = environment(settings, AFTERTURN_MASTER_KEY=another_key())
+    assert await asyncio.to_thread(ended, command, surroundings) == (
+        2,
+        ["afterturn: AFTERTURN_MASTER_KEY is not the key that the key store was begun with: put that one back"],
+    )
+
+
+@pytest.fixture
+async def keys_url(servers: "Servers") -> str:
+    """A key store in a schema of its own, that nobody has opened yet."""
+    name = f"keys_{uuid4().hex[:8]}"
+    connection = await asyncpg.connect(servers.keys.url)
+    await connection.execute(f"CREATE SCHEMA {name}")
+    await connection.execute(f"ALTER ROLE keys SET search_path = {name}")
+    await connection.close()
+    try:
+        await migrate(servers.data.url, servers.keys.url)
+    finally:
+        connection = await asyncpg.connect(servers.keys.url)
+        await connection.execute("ALTER ROLE keys RESET search_path")
+        await connection.close()
+    return f"{servers.keys.url}&search_path={name}"
+
+
+async def opens(url: str, master: bytes) -> bool:
+    try:
+        async with key_store.connect(url, master, size=1) as store:
+            await store.make(uuid4(), "subject")
+    except WrongMasterKey:
+        return False
+    return True
+
+
+async def test_of_two_first_starts_with_two_keys_one_wins_and_stays(keys_url: str) -> None:
+    masters = [os.urandom(32) for _ in range(6)]
+    first = await asyncio.gather(*(opens(keys_url, master) for master in masters))
+    assert first.count(True) == 1
+    assert [await opens(keys_url, master) for master in masters] == first
+
+
+async def test_a_store_filled_before_there_were_proofs_takes_only_its_own_key(keys_url: str) -> None:
+    own = os.urandom(32)
+    assert await opens(keys_url, own)
+    connection = await asyncpg.connect(keys_url)
+    await connection.execute("DELETE FROM master_keys")
+    await connection.close()
+    assert not await opens(keys_url, os.urandom(32))
+    assert await opens(keys_url, own)
+
+
+async def test_a_store_may_know_several_master_keys(keys_url: str) -> None:
+    own, other = os.urandom(32), os.urandom(32)
+    assert await opens(keys_url, own)
+    from gateways.master_proof import _PROOF, _PROOF_ID
+    from privacy import sealing
+
+    connection = await asyncpg.connect(keys_url)
+    proof = sealing.wrap(other, _PROOF_ID, _PROOF)
+    await connection.execute("INSERT INTO master_keys VALUES ($1, $2)", sealing.fingerprint(other), proof)
+    await connection.close()
+    assert await opens(keys_url, other)
+    assert not await opens(keys_url, os.urandom(32))
+
+
+@pytest.mark.parametrize("command", ROLES)
+@pytest.mark.parametrize("store", ["data", "keys"])
+async def test_a_process_waits_for_a_database_that_is_being_restarted(
+    settings: "Settings", servers: "Servers", command: tuple[str, ...], store: str
+) -> None:
+    server, surroundings = getattr(servers, store), environment(settings)
+    await asyncio.to_thread(server.kill)
+    try:
+        started = begun(command, surroundings)
+        assert started.stderr is not None
+        waiting = await asyncio.to_thread(started.stderr.readline)
+        assert "store_waited_for" in waiting
+    finally:
+        await asyncio.to_thread(server.restart)
+    rest: list[str] = []
+    reads = threading.Thread(target=lambda: rest.extend(started.stderr or []), daemon=True)
+    reads.start()
+    works = {
+        "api": lambda: listens(int(surroundings["AFTERTURN_PORT"])),
+        "worker": lambda: any("worker_started" in line for line in rest),
+    }
+    async with asyncio.timeout(30):
+        while command[-1] in works and not works[command[-1]]():  # noqa: ASYNC110 - another process has no event
+            await asyncio.sleep(0.05)
+    assert started.poll() is None, rest
+    started.terminate()
+    await asyncio.to_thread(started.wait, 30)
+    reads.join(10)
+    assert not [line for line in rest if "Traceback" in line]
+
+
+@pytest.mark.parametrize("command", ROLES)
+async def test_a_database_that_stays_away_is_one_line_in_the_end(
+    settings: "Settings", command: tuple[str, ...]
+) -> None:
+    surroundings = environment(settings, DATABASE_URL="postgresql://u@127.0.0.1:1/x", AFTERTURN_START_WITHIN="1s")
+    code, lines = await asyncio.to_thread(ended, command, surroundings)
+    assert code == 1
+    assert lines[-1] == ("afterturn: the data database behind DATABASE_URL does not answer: ConnectionRefusedError")
+    assert not [line for line in lines if "Traceback" in line]
+
+
+async def test_a_worker_starts_without_redis(settings: "Settings") -> None:
+    started = begun(("scheduler", "worker"), environment(settings, REDIS_URL="redis://127.0.0.1:1/0"))
+    assert started.stderr is not None
+    lines = []
+    async with asyncio.timeout(30):
+        while not lines or "store_went_away" not in lines[-1]:
+            lines.append(await asyncio.to_thread(started.stderr.readline))
+            assert started.poll() is None, lines
+    started.terminate()
+    _, rest = await asyncio.to_thread(started.communicate)
+    assert started.returncode == 0
+    assert "Traceback" not in "".join(lines) + rest
