@@ -1,6 +1,7 @@
 """The letters: every kind of work, as its producer and its job both know it. A kind is never renamed."""
 
 from enum import StrEnum
+from uuid import UUID
 
 from models.work import Letter
 
@@ -15,6 +16,9 @@ class QueueClass(StrEnum):
 
 OBSERVE = "observe"
 REFLECT = "reflect"
+ERASE = "erase_subject"
+EXPORT = "export_subject"
+EXPIRE_EXPORT = "expire_export"
 
 
 def observe_letter(space: int, log_id: int) -> Letter:
@@ -30,3 +34,24 @@ def reflect_letter(space: int, log_id: int) -> Letter:
 def _of_log(kind: str, space: int, log_id: int) -> Letter:
     log = f"log:{log_id}"
     return Letter(kind, QueueClass.MEMORY, space, scope=log, dedup=log, payload={"log_id": log_id})
+
+
+def export_letter(space: int, export: UUID, folder: str) -> Letter:
+    """Make a package. Each export alone, so that several of one person may run at once."""
+    return _of_export(EXPORT, QueueClass.INTERACTIVE, space, export, folder)
+
+
+def expire_export_letter(space: int, export: UUID, folder: str) -> Letter:
+    """Take a package away when its time is over, with whatever its runs left behind."""
+    return _of_export(EXPIRE_EXPORT, QueueClass.HOUSEKEEPING, space, export, folder)
+
+
+def _of_export(kind: str, queue_class: QueueClass, space: int, export: UUID, folder: str) -> Letter:
+    scope = f"export:{export.hex}"
+    return Letter(kind, queue_class, space, scope=scope, dedup=scope, payload={"export": export.hex, "folder": folder})
+
+
+def erase_letter(space: int, erasure: UUID) -> Letter:
+    """Delete what an erasure named, look for what is left, and prove it."""
+    scope = f"erasure:{erasure.hex}"
+    return Letter(ERASE, QueueClass.INTERACTIVE, space, scope=scope, dedup=scope, payload={"erasure": erasure.hex})

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from models.api_key_data import API_KEYS
 from models.conversation_data import CONVERSATIONS
 from models.dataset import DataSet
+from models.export_package import EXPORTS
 from models.log_data import GENERATIONS, LOGS
 from models.model_answer_data import MODEL_ANSWERS
 from models.observation_data import OBSERVATIONS
@@ -19,6 +20,7 @@ from models.turn_data import TURNS
 from models.work_data import MODEL_USAGE, WORK
 
 DATA_SETS: tuple[DataSet, ...] = (
+    EXPORTS,
     MODEL_ANSWERS,
     QUARANTINE,
     OBSERVATIONS,
@@ -37,6 +39,7 @@ NOTHING_PERSONAL: Mapping[str, str] = {
     "alembic_version": "the schema's revision",
     "spaces": "a tenant's name and switches, set by its operator",
     "receipts": "opaque ids and counts: what led from an id to a person is destroyed by the erasure",
+    "erasures": "ids that lead to nobody any more, and how many rows went",
     "announcements": "ids of what subscribers are told about",
 }
 

@@ -1,0 +1,91 @@
+"""Erasing a person as the service does, driven by hand: accepted, claimed, run, settled."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from jobs.erase import erase
+from jobs.letters import ERASE, erase_letter
+from jobs.resources import Resources
+from jobs.verdict import Later, Verdict
+from models import claim as claims
+from models import erasing as erasures
+from models import release, work
+from models.claim import Rung, Terms
+from models.database import driver
+from models.erasing import Erasing
+from models.work import Claim
+
+_TERMS = Terms("eraser", "interactive", (ERASE,), timedelta(seconds=60), 1_000)
+
+
+@dataclass(slots=True)
+class Seals:
+    """A prover whose seal takes some looks to come."""
+
+    looks: int = 0
+    signed_documents: list[Mapping[str, Any]] = field(default_factory=list)
+
+    async def proof(self, _connection: Any, receipt: UUID) -> Mapping[str, Any] | None:
+        self.looks -= 1
+        return None if self.looks >= 0 else {"seal": 1, "receipt": receipt.hex}
+
+    async def signed(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.signed_documents.append(document)
+        return {**document, "signature": "ours"}
+
+
+async def accept(resources: Resources, space: int, subject: UUID, *, fenced: bool = True) -> UUID:
+    """Fixes what a person has, and takes the person away, so that nobody can write about them. Answers the erasure."""
+    erasure = uuid4()
+    async with resources.database.begin(space) as tx:
+        connection = await driver(tx)
+        await connection.execute("SELECT FROM subjects WHERE id = $1 FOR UPDATE", subject)
+        logs = await connection.fetch("SELECT id FROM logs WHERE subject_id = $1 FOR UPDATE", subject)
+        conversations = await connection.fetch("SELECT id FROM conversations WHERE subject_id = $1", subject)
+        ids = {"logs": [row["id"] for row in logs], "conversations": [row["id"] for row in conversations]}
+        await connection.execute(
+            "INSERT INTO erasures (id, space_id, kind, target, reason_code, actor)"
+            " VALUES ($1, $2, 'subject', $3::text::jsonb, 'other', 'key_test')",
+            *(erasure, space, json.dumps({"subjects": [subject.hex], **ids})),
+        )
+        if fenced:
+            await connection.execute("DELETE FROM subjects WHERE id = $1", subject)
+        await work.add(connection, erase_letter(space, erasure))
+    await resources.keys.pool.execute("DELETE FROM wrapped_keys WHERE id = $1", subject)
+    resources.keys.forget(subject)
+    return erasure
+
+
+async def claimed(resources: Resources, space: int) -> Claim:
+    """The erasure that waits in a space, in a worker's hands."""
+    row = await resources.database.pool.fetchrow(
+        "UPDATE work SET run_at = least(run_at, now()) WHERE space_id = $1 AND kind = $2 AND state = 'ready'"
+        " RETURNING id, epoch",
+        *(space, ERASE),
+    )
+    assert row is not None, "nothing to erase"
+    async with resources.database.pool.acquire() as connection:
+        (claim,) = await claims.rung(connection, _TERMS, [Rung(row["id"], row["epoch"])], 1)
+    return claim
+
+
+async def run(resources: Any, space: int, prover: Any = None) -> Verdict:
+    """One run of the waiting erasure, settled as a worker does."""
+    claim = await claimed(resources, space)
+    verdict = await erase(claim, resources, prover or Seals())
+    if isinstance(verdict, Later):
+        async with resources.database.pool.acquire() as connection:
+            await release.retry_later(connection, claim, timedelta(0), verdict.error, counts=verdict.counts)
+    return verdict
+
+
+async def stands(resources: Resources, space: int, erasure: UUID) -> Erasing:
+    """Where an erasure stands."""
+    async with resources.database.begin(space) as tx:
+        found = await erasures.find(await driver(tx), space, erasure)
+    assert found is not None
+    return found
