@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from api import context, coverage, health, observations, quarantine, turns
+from api import context, coverage, erasure_proof, health, observations, quarantine, turns
 from api.auth import Doorman
 from api.desk import Desk
 from api.document import Documented
@@ -30,7 +30,15 @@ from models.api_key import Scope
 from privacy.masking import mask
 from privacy.policy import of_regions
 
-_ROUTERS = (turns.router, observations.router, coverage.router, context.router, quarantine.router, health.router)
+_ROUTERS = (
+    turns.router,
+    observations.router,
+    coverage.router,
+    context.router,
+    quarantine.router,
+    erasure_proof.router,
+    health.router,
+)
 
 
 def create_app(settings: Settings) -> FastAPI:
