@@ -20,7 +20,8 @@ RUN /build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-d
 
 FROM python:${PYTHON}-slim
 RUN python -m pip uninstall --yes --quiet pip setuptools wheel 2>/dev/null; \
-    useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin afterturn
+    useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin afterturn; \
+    install --directory --owner 10001 --mode 0700 /packages
 COPY --from=build /opt/afterturn /opt/afterturn
 # Safe path: a folder `models` or `config` where the container starts must not pass for ours.
 ENV PATH=/opt/afterturn/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1

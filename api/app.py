@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from api import context, coverage, erasure_proof, health, observations, quarantine, turns
+from api import context, coverage, erasure_proof, exports, health, observations, quarantine, turns
 from api.auth import Doorman
 from api.desk import Desk
 from api.document import Documented
@@ -36,6 +36,7 @@ _ROUTERS = (
     coverage.router,
     context.router,
     quarantine.router,
+    exports.router,
     erasure_proof.router,
     health.router,
 )

@@ -23,6 +23,7 @@ from intake.batcher import OtherAgent, OwnerGone
 from intake.identity import InvalidHandle
 from intake.refusals import InvalidMessage, TooLarge
 from recall.context import AgentDiffers
+from recall.export import NobodyThere, NoSuchExport, NotReady, PackagesOff
 from recall.quarantine import NotQuarantined, ReleasedAlready
 from recall.restore import LiveAlready, NoSuchGeneration
 
@@ -141,6 +142,10 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     KeyGone: _conflict("subject_erased", "Whose memory this is was erased"),
     NoSuchGeneration: lambda _: not_found(),
     LiveAlready: _conflict("generation_is_live", "That generation is the live one"),
+    NobodyThere: lambda _: not_found(),
+    NoSuchExport: lambda _: not_found(),
+    NotReady: lambda error: Problem(409, "no_package", "There is no package to fetch now", state=error.state),
+    PackagesOff: _conflict("packages_off", "This deployment has nowhere to put packages: AFTERTURN_PACKAGES_URL"),
     NotQuarantined: lambda _: not_found(),
     ReleasedAlready: _conflict("already_released", "That turn was sent back before"),
     **dict.fromkeys((DBAPIError, *_LOST), _of_store),

@@ -54,7 +54,7 @@ async def running(folder: Path, port: int | None, log: IO[bytes] | int) -> Async
         # The api of an `up` that was killed may take a moment to notice.
         port = await _free_port(expected, port, patience=10 if read(folder) else 0)
         servers = await stack.enter_async_context(embedded.started(folder))
-        settings = _settings(servers, expected, port)
+        settings = _settings(servers, expected, folder, port)
         await _prepare(settings)
         there = _described(servers, settings)
         stack.enter_context(announced(folder, there))
@@ -76,8 +76,10 @@ def _expected(folder: Path) -> Settings:
     )
 
 
-def _settings(servers: Embedded, expected: Settings, port: int) -> Settings:
+def _settings(servers: Embedded, expected: Settings, folder: Path, port: int) -> Settings:
     os.environ["AFTERTURN_PORT"] = str(port)
+    if expected.packages.place() is None:
+        os.environ["AFTERTURN_PACKAGES_URL"] = (folder / "packages").as_uri()
     if "worker_grace" not in expected.workers.model_fields_set:
         os.environ["AFTERTURN_WORKER_GRACE"] = f"{_GRACE}s"
     return load(

@@ -16,6 +16,7 @@ from pydantic import AliasChoices, BaseModel, Field, SecretStr, ValidationError,
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from config.duration import Duration, at_least_a_second
+from config.package_place import BucketPlace, FolderPlace, place
 
 BUILTIN = "builtin:extractive"
 
@@ -212,6 +213,27 @@ class Privacy(Concern):
         return value
 
 
+class Packages(Concern):
+    """Where the packages of exports lie, sealed. Every process must reach the same place."""
+
+    packages_url: SecretStr | None = Field(
+        None,
+        description="file:///folder, or s3://ID:SECRET@bucket/prefix?endpoint=https://host[&region=NAME], its parts percent-encoded. Unset: no exports, but for `afterturn up`, which keeps them in its data folder.",
+    )
+
+    @field_validator("packages_url")
+    @classmethod
+    def _some_place(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and value.get_secret_value():
+            place(value.get_secret_value())
+        return value
+
+    def place(self) -> FolderPlace | BucketPlace | None:
+        """Where they lie; None where there are to be none."""
+        url = self.packages_url.get_secret_value() if self.packages_url else ""
+        return place(url) if url else None
+
+
 class Logs(Concern):
     """What the processes say about themselves, on standard error."""
 
@@ -228,6 +250,7 @@ class Settings(BaseModel):
     model: Model
     workers: Workers
     privacy: Privacy
+    packages: Packages
     logs: Logs
 
 
@@ -238,6 +261,7 @@ CONCERNS: dict[str, type[Concern]] = {
     "model": Model,
     "workers": Workers,
     "privacy": Privacy,
+    "packages": Packages,
     "logs": Logs,
 }
 

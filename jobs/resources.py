@@ -13,6 +13,7 @@ from gateways import key_store
 from gateways.key_store import KeyStore
 from gateways.pace import Pace
 from gateways.pace_rules import Limits
+from gateways.package_store import PackageStore, open_store
 from jobs.asking import Asker
 from jobs.bell import Bell
 from jobs.mind import Mind, awake
@@ -34,6 +35,7 @@ class Resources:
     database: Database
     keys: KeyStore
     bell: Bell
+    packages: PackageStore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Workshop:
     asker: Asker | None
     mind: Mind
     room: int
+    packages: PackageStore | None = None
 
 
 def rhythm(settings: Settings) -> Rhythm:
@@ -76,7 +79,8 @@ async def opened(settings: Settings, *, within: timedelta = timedelta(0)) -> Asy
         )
         bell = Bell.connect(stores.redis_url.get_secret_value())
         stack.push_async_callback(bell.close)
-        yield Resources(settings, data, keys, bell)
+        place = settings.packages.place()
+        yield Resources(settings, data, keys, bell, None if place is None else open_store(place))
 
 
 @asynccontextmanager
@@ -88,7 +92,15 @@ async def furnished(resources: Resources) -> AsyncIterator[Workshop]:
         room = _BUILTIN_ROOM if asker is None else observer.room(model.model_window, model.model_max_output)
         mind = await stack.enter_async_context(awake())
         yield Workshop(
-            settings, resources.database, resources.keys, resources.bell, rhythm(settings), asker, mind, room
+            settings,
+            resources.database,
+            resources.keys,
+            resources.bell,
+            rhythm(settings),
+            asker,
+            mind,
+            room,
+            resources.packages,
         )
 
 

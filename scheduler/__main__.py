@@ -9,21 +9,28 @@ import uvloop
 
 from config.logging import configure
 from config.settings import Settings, Workers, load_or_exit
+from jobs.export import expire_export, export_subject
 from jobs.job import Job
-from jobs.letters import OBSERVE, REFLECT, QueueClass
+from jobs.letters import EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
 from jobs.resources import Workshop, furnished, opened
+from jobs.seal import due as seals_due
+from jobs.seal import seal
 from jobs.start import check_stores_or_exit
 from scheduler.attention import Attention
 from scheduler.reconciler import Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
 
 _ONE_RUN = timedelta(minutes=30)  # many calls, each with the model's own time limit
+_ONE_EXPORT = timedelta(hours=6)  # as large as it may be
 
 JOBS: dict[str, Job[Workshop]] = {
     OBSERVE: Job(QueueClass.MEMORY, observe, _ONE_RUN),
     REFLECT: Job(QueueClass.MEMORY, reflect, _ONE_RUN),
+    SEAL: Job(QueueClass.HOUSEKEEPING, seal, _ONE_RUN),
+    EXPORT: Job(QueueClass.INTERACTIVE, export_subject, _ONE_EXPORT, attempts=8, crashes=5),
+    EXPIRE_EXPORT: Job(QueueClass.HOUSEKEEPING, expire_export, _ONE_RUN),
 }
 
 
@@ -48,7 +55,7 @@ async def _schedule(settings: Settings) -> None:
     workers = settings.workers
     rounds = Rounds(workers.sweep_every, workers.job_records, workers.worker_claim)
     async with opened(settings, within=settings.stores.start_within) as resources:
-        hooks = (Attention(resources.database).attend,)
+        hooks = (Attention(resources.database).attend, lambda: seals_due(resources))
         await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), hooks, rounds)
 
 

@@ -62,6 +62,13 @@ def test_nobody_commits_by_hand(path: Path) -> None:
     assert by_hand == []
 
 
+def test_only_an_export_holds_a_snapshot_while_something_else_is_awaited() -> None:
+    opening = {path for path in modules() if "import snapshot\n" in path.read_text(encoding="utf-8")}
+    assert {str(path.relative_to(ROOT)) for path in opening} == {"jobs/export.py"}
+    snapshot = (ROOT / "models/snapshot.py").read_text(encoding="utf-8")
+    assert 'transaction(isolation="repeatable_read", readonly=True)' in snapshot
+
+
 def test_the_check_finds_a_model_call_inside_a_transaction() -> None:
     source = """
 async def bad(db, model):

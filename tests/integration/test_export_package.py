@@ -1,0 +1,317 @@
+"""An export from the request to the package: what is in it, that it is whole, that nothing of it stays behind."""
+
+import asyncio
+import json
+import subprocess
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from jobs import export as exporting
+from jobs.verdict import Done, Later
+from models.registry import DATA_SETS, NOTHING_PERSONAL
+from tests.integration.packing import Counter, counter, folder, lines
+
+if TYPE_CHECKING:
+    from conftest import Mint, Serving
+
+    from config.settings import Settings
+    from jobs.resources import Resources
+
+HOSTILE = '<script>alert(1)</script><img src=x onerror="x()">=cmd|\u202e\x00\x1b[2J'
+
+
+@pytest.fixture
+async def desk(
+    settings: "Settings", resources: "Resources", mint: "Mint", serving: "Serving", tmp_path: Path
+) -> AsyncIterator[Counter]:
+    async with counter(settings, resources, mint, serving, folder(tmp_path / "packages")) as opened:
+        yield opened
+
+
+async def test_a_package_holds_every_data_set_and_checks_out_by_sha256sum(desk: Counter, tmp_path: Path) -> None:
+    await desk.say("I moved to Porto in May.", "My cat is called Miau.")
+    export, package = await desk.make()
+    package.extractall(tmp_path / "unpacked")
+    checked = await asyncio.to_thread(_sha256sum, tmp_path / "unpacked")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert len(checked.stdout.splitlines()) == len(package.namelist()) - 1  # all but the list itself
+    manifest = json.loads(package.read("manifest.json"))
+    assert [one["name"] for one in manifest["data_sets"]] == sorted(one.name for one in DATA_SETS)
+    assert all(len(lines(package, one["file"])) == one["rows"] for one in manifest["data_sets"])
+    said = "\n".join(f"{one['what']} {one['why']}" for one in manifest["not_included"])
+    assert all(table in said for table in NOTHING_PERSONAL if table != "receipts")
+    assert [line["text"] for line in lines(package, "data/turns.jsonl")] == [
+        "I moved to Porto in May.",
+        "My cat is called Miau.",
+    ]
+    assert [line["handle"] for line in lines(package, "data/handles.jsonl")] == ["ana"]
+    assert [line["action"] for line in lines(package, "receipts.jsonl")] == ["export.requested"]
+    look = await desk.look(export)
+    assert (look["state"], look["counts"]["turns"]) == ("ready", 2)
+
+
+def _sha256sum(folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = ["sha256sum", "-c", "manifest-sha256.txt"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+async def test_only_the_person_s_own_rows_are_in_it(desk: Counter, mint: "Mint") -> None:
+    space = await desk.resources.database.pool.fetchval("SELECT name FROM spaces WHERE id = $1", desk.space)
+    other = await mint(space, ("turns:write",), owner="rui")
+    told = {"agent": "support", "conversation_id": "c-1", "turns": [{"role": "user", "content": "neighbourly"}]}
+    assert (await desk.client.post("/v1/turns", json=told, headers=other.headers)).status_code == 202
+    await desk.say("mine")
+    _, package = await desk.make()
+    whole = b"".join(package.read(name) for name in package.namelist())
+    assert b"mine" in whole
+    assert b"neighbourly" not in whole
+    assert other.owner.hex.encode() not in whole
+
+
+async def test_hostile_text_stays_text_on_the_page(desk: Counter) -> None:
+    await desk.say(HOSTILE)
+    _, package = await desk.make()
+    page = package.read("index.html").decode()
+    assert "<script" not in page
+    assert "onerror=&quot;x()&quot;" in page
+    assert "<img" not in page
+    assert "\x1b" not in page
+    assert "default-src &#x27;none&#x27;" in page
+    assert "://" not in page.replace("http-equiv", "")
+
+
+async def test_the_package_is_at_rest_sealed_and_private(desk: Counter, tmp_path: Path) -> None:
+    await desk.say("Only Ana may read this.")
+    await desk.make()
+    (name,) = await desk.files()
+    file = tmp_path / "packages" / name
+    assert b"Ana may read" not in file.read_bytes()
+    assert not zipfile.is_zipfile(file)
+    assert desk.key.owner.hex not in name
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "packages").stat().st_mode & 0o777 == 0o700
+
+
+async def test_two_packages_of_one_state_differ_in_ids_and_times_alone(desk: Counter) -> None:
+    await desk.say(*(f"line {number}" for number in range(50)))
+    first, second = await asyncio.gather(desk.ask(), desk.ask())
+    assert first != second
+    assert [await desk.run(one) for one in (first, second)] == [Done(), Done()]
+    packages = [await desk.fetch(one) for one in (first, second)]
+    assert packages[0].namelist() == packages[1].namelist()
+    assert {entry.date_time for package in packages for entry in package.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    differing = {name for name in packages[0].namelist() if packages[0].read(name) != packages[1].read(name)}
+    assert differing <= {
+        *("data/exports.jsonl", "receipts.jsonl"),
+        *("index.html", "manifest.json", "manifest-sha256.txt"),
+    }
+
+
+async def test_a_package_shows_one_instant_whatever_is_written_meanwhile(
+    desk: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.say("before")
+    export = await desk.ask()
+    fill = exporting.fill
+
+    async def fill_late(*arguments: Any) -> Any:
+        await desk.say("after", conversation="c-2", agent="sales")
+        return await fill(*arguments)
+
+    monkeypatch.setattr(exporting, "fill", fill_late)
+    await desk.run(export)
+    package = await desk.fetch(export)
+    assert [line["text"] for line in lines(package, "data/turns.jsonl")] == ["before"]
+    assert len(lines(package, "data/logs.jsonl")) == len(lines(package, "data/conversations.jsonl")) == 1
+
+
+async def test_an_erasure_meanwhile_cancels_it_and_takes_away_what_it_wrote(
+    desk: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.say("soon gone")
+    export = await desk.ask()
+    fill = exporting.fill
+
+    async def fill_too_late(*arguments: Any) -> Any:
+        filled = await fill(*arguments)
+        assert len(await desk.files()) == 1
+        await desk.erase_person()
+        return filled
+
+    monkeypatch.setattr(exporting, "fill", fill_too_late)
+    assert await desk.run(export) == Done()
+    assert await desk.files() == []
+    assert (await desk.look(export))["state"] == "cancelled"
+    assert (await desk.try_fetching(export)).status_code == 409
+    assert len(await desk.receipts("export.cancelled")) == 1
+    assert await desk.receipts("export.ready") == []
+
+
+async def test_a_run_notices_an_erasure_before_its_end(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = await desk.ask()
+    await desk.erase_person()
+    monkeypatch.setattr(exporting, "_fill", None)  # never reached
+    assert await desk.run(export) == Done()
+    assert (await desk.look(export))["state"] == "cancelled"
+
+
+async def test_a_ready_package_of_somebody_erased_is_served_no_more(desk: Counter) -> None:
+    await desk.say("hello")
+    export, _ = await desk.make()
+    await desk.erase_person()
+    refused = await desk.try_fetching(export)
+    assert (refused.status_code, refused.json()["state"]) == (409, "cancelled")
+    assert len(await desk.receipts("export.downloaded")) == 1
+    folder_of = "/".join((await desk.files())[0].split("/")[:2])
+    await desk.run(export, "expire_export")
+    assert await desk.store.files(folder_of) == []
+
+
+@pytest.mark.parametrize("dies_after", ["part", "file"])
+async def test_a_killed_run_starts_again_and_leaves_no_orphan(
+    desk: Counter, monkeypatch: pytest.MonkeyPatch, dies_after: str
+) -> None:
+    await desk.say("all of it")
+    export = await desk.ask()
+    claim = await desk.claim(export)
+    run = exporting.Run(claim, desk.workshop, desk.store, exporting.UUID(export[4:]), claim.payload["folder"])
+    if dies_after == "file":  # whole, and the worker dies before it says so
+        async with desk.store.writing(run.file) as writer:
+            await writer.write(b"of a dead run")
+    else:
+        path = desk.store.root / f"{run.file}.part"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"of a dead run")
+    await desk.crash(claim)
+    assert len(await desk.files()) == 1
+    assert await desk.run(export) == Done()
+    (file,) = await desk.files()
+    assert not file.startswith(run.file)
+    assert [line["text"] for line in lines(await desk.fetch(export), "data/turns.jsonl")] == ["all of it"]
+
+
+async def test_a_run_that_lost_its_claim_makes_nothing_ready(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = await desk.ask()
+    claim = await desk.claim(export)
+    await desk.crash(claim)
+    with pytest.raises(exporting.Superseded):
+        await exporting.export_subject(claim, desk.workshop)
+    assert await desk.files() == []
+    assert (await desk.look(export))["state"] in ("accepted", "running")
+
+
+async def test_a_run_that_breaks_leaves_nothing(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = await desk.ask()
+
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError
+
+    monkeypatch.setattr(exporting, "fill", broken)
+    with pytest.raises(RuntimeError):
+        await desk.run(export)
+    assert await desk.files() == []
+
+
+async def test_a_cancelled_run_leaves_nothing(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = await desk.ask()
+    reached, never = asyncio.Event(), asyncio.Event()
+
+    async def stuck(*_: Any) -> Any:
+        reached.set()
+        await never.wait()
+
+    monkeypatch.setattr(exporting, "fill", stuck)
+    task = asyncio.create_task(desk.run(export))
+    await reached.wait()
+    assert len(await desk.files()) == 1
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert await desk.files() == []
+
+
+async def test_work_that_was_given_up_is_a_failed_export(desk: Counter) -> None:
+    export = await desk.ask()
+    await desk.resources.database.pool.execute(
+        "UPDATE work SET state = 'dead' WHERE scope = $1 AND kind = 'export_subject'", f"export:{export[4:]}"
+    )
+    assert (await desk.look(export))["state"] == "failed"
+    assert (await desk.try_fetching(export)).json()["code"] == "no_package"
+
+
+async def test_a_package_is_not_served_from_its_last_instant_on_and_then_goes(desk: Counter) -> None:
+    await desk.say("hello")
+    export, _ = await desk.make()
+    assert await desk.run(export, "expire_export") == Later(3600.0, "not_over", counts=False)
+    await desk.write("UPDATE exports SET expires_at = clock_timestamp() WHERE space_id = $1", desk.space)
+    assert (await desk.look(export))["state"] == "expired"
+    assert (await desk.try_fetching(export)).json()["state"] == "expired"
+    assert len(await desk.files()) == 1  # not swept yet
+    await desk.resources.database.pool.execute(
+        "UPDATE work SET state = 'ready', owner = NULL, claimed_until = NULL WHERE scope = $1 AND state = 'claimed'",
+        f"export:{export[4:]}",
+    )
+    assert await desk.run(export, "expire_export") == Done()
+    assert await desk.files() == []
+    assert len(await desk.receipts("export.expired")) == 1
+
+
+async def test_each_step_leaves_a_receipt_with_ids_alone(desk: Counter) -> None:
+    await desk.make()
+    for action, actor in (
+        ("export.requested", desk.key.id),
+        ("export.ready", "job:export_subject"),
+        ("export.downloaded", desk.key.id),
+    ):
+        (receipt,) = await desk.receipts(action)
+        assert receipt["actor"] == actor
+        assert "ana" not in receipt["ids"]
+
+
+async def test_the_same_request_again_is_the_same_export(desk: Counter) -> None:
+    first = await desk.ask(**{"Idempotency-Key": "k-1"})
+    assert await desk.ask(**{"Idempotency-Key": "k-1"}) == first
+    assert await desk.ask(**{"Idempotency-Key": "k-2"}) != first
+    assert len(await desk.receipts("export.requested")) == 2
+
+
+async def test_what_is_not_there_and_what_is_another_s_are_answered_alike(desk: Counter, mint: "Mint") -> None:
+    export, _ = await desk.make()
+    stranger, pinned = await mint(scopes=("operator",)), await mint(scopes=("operator",), agent="sales")
+    names = (export, "exp_" + "0" * 32, "exp_x", export[4:], export.upper())
+    paths = [f"/v1/exports/{name}{what}" for name in names for what in ("", "/package")]
+    answers = [await desk.client.get(path, headers=key.headers) for key in (stranger, pinned) for path in paths]
+    answers.append(await desk.try_asking("nobody"))
+    said = [{**answer.json(), "instance": None} for answer in answers]
+    assert {answer.status_code for answer in answers} == {404}
+    assert all(one == said[0] for one in said)
+
+
+async def test_a_key_without_the_scope_is_refused(desk: Counter, mint: "Mint") -> None:
+    key = await mint(scopes=("memory:read",))
+    for method, path in (("POST", ""), ("GET", "/exp_" + "0" * 32), ("GET", f"/exp_{'0' * 32}/package")):
+        answer = await desk.client.request(method, f"/v1/exports{path}", json={}, headers=key.headers)
+        assert (answer.status_code, answer.json()["scope"]) == (403, "operator")
+
+
+async def test_a_package_that_was_cut_short_breaks_off(desk: Counter) -> None:
+    await desk.say("x" * 200_000)
+    export, _ = await desk.make()
+    (name,) = await desk.files()
+    path = desk.store.root / name
+    path.write_bytes(path.read_bytes()[:-20])
+    refused = await desk.try_fetching(export)
+    assert (refused.status_code, refused.json()["code"]) == (500, "internal")
+    assert len(await desk.receipts("export.downloaded")) == 1  # the first, which `make` fetched
+
+
+async def test_without_a_place_for_packages_none_is_taken_on(client: Any, mint: "Mint") -> None:
+    key = await mint(scopes=("operator",), owner="ana")
+    body = {"subject": {"handle_kind": "owner", "handle": "ana"}}
+    answer = await client.post("/v1/exports", json=body, headers=key.headers)
+    assert (answer.status_code, answer.json()["code"]) == (409, "packages_off")
