@@ -16,6 +16,7 @@ class QueueClass(StrEnum):
 
 OBSERVE = "observe"
 REFLECT = "reflect"
+SEAL = "seal"
 ERASE = "erase_subject"
 EXPORT = "export_subject"
 EXPIRE_EXPORT = "expire_export"
@@ -55,3 +56,9 @@ def erase_letter(space: int, erasure: UUID) -> Letter:
     """Delete what an erasure named, look for what is left, and prove it."""
     scope = f"erasure:{erasure.hex}"
     return Letter(ERASE, QueueClass.INTERACTIVE, space, scope=scope, dedup=scope, payload={"erasure": erasure.hex})
+
+
+def seal_letter(space: int) -> Letter:
+    """Order, chain and sign a space's receipts. One sequencer at a time."""
+    scope = f"seals:{space}"
+    return Letter(SEAL, QueueClass.HOUSEKEEPING, space, scope=scope, dedup=scope)

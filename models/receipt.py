@@ -16,6 +16,7 @@ from sqlmodel import Field, SQLModel
 
 from models.columns import created, space
 from models.database import Connection
+from privacy.receipt_proof import moment
 
 _UNSEALED = text("seal IS NULL")
 Ids = Mapping[str, str | int | Sequence[str] | Sequence[int]]
@@ -27,6 +28,7 @@ class StoredReceipt(SQLModel, table=True):
     __tablename__ = "receipts"
     __table_args__ = (
         Index("receipts_unsealed", "space_id", "at", postgresql_where=_UNSEALED),
+        Index("receipts_in_seals", "space_id", "seal", "place", unique=True),
         Index("receipts_by_time", "space_id", "at", "id"),
     )
 
@@ -62,6 +64,20 @@ async def write(connection: Connection, receipt: Receipt) -> UUID:
         *(json.dumps(dict(receipt.ids)), json.dumps(dict(receipt.counts))),
     )
     return receipt_id
+
+
+def leaf(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is hashed of a stored receipt: all of it, as text that is the same everywhere."""
+    return {
+        "version": 1,
+        "id": opaque(row["id"]),
+        "space": str(row["space_id"]),
+        "at": moment(row["at"]),
+        "actor": row["actor"],
+        "action": row["action"],
+        "ids": row["ids"],
+        "counts": row["counts"],
+    }
 
 
 def opaque(receipt: UUID) -> str:

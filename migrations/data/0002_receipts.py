@@ -22,6 +22,23 @@ _STATEMENTS = (
     )
     """,
     "CREATE INDEX receipts_unsealed ON receipts (space_id, at) WHERE seal IS NULL",
+    "CREATE UNIQUE INDEX receipts_in_seals ON receipts (space_id, seal, place)",
+    """
+    CREATE TABLE seals (
+        space_id bigint NOT NULL REFERENCES spaces (id),
+        number bigint NOT NULL CHECK (number > 0),
+        previous bytea NOT NULL,
+        hash bytea NOT NULL,
+        size integer NOT NULL CHECK (size > 0),
+        total bigint NOT NULL,
+        document jsonb NOT NULL,
+        signature jsonb NOT NULL,
+        expired boolean NOT NULL DEFAULT false,
+        at timestamptz NOT NULL,
+        PRIMARY KEY (space_id, number),
+        UNIQUE (space_id, previous)
+    )
+    """,
     "CREATE INDEX receipts_by_time ON receipts (space_id, at, id)",
 )
 
@@ -30,4 +47,4 @@ def upgrade() -> None:
     """Runs every statement in one transaction."""
     for statement in _STATEMENTS:
         op.execute(statement)
-    guard("receipts")
+    guard("receipts", "seals")
