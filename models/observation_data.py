@@ -11,6 +11,7 @@ from models.content import open_line
 from models.database import Connection
 from models.dataset import Holds, Keys, Row, Tables, Target
 from models.observation import Observation
+from models.retraction import retract
 from models.rows import Rows, Way, instant
 
 
@@ -45,7 +46,7 @@ _ROWS = Rows(
     age="born_at",
 )
 
-TOUCHED = """
+_TOUCHED = """
 WITH RECURSIVE said AS MATERIALIZED (
     SELECT log_id, array_agg(id) AS turns FROM turns
     WHERE space_id = $1 AND conversation_id = ANY ($2::bigint[]) AND log_id <> ALL ($3::bigint[]) GROUP BY log_id
@@ -67,10 +68,12 @@ class ObservationData:
 
     async def count(self, connection: Connection, target: Target) -> int:
         mine = await _ROWS.count(connection, target)
-        return mine + (await self._touched(connection, target, "count(*)") if target.conversations else 0)
+        return mine + (await self._touched(connection, target) if target.conversations else 0)
 
     async def erase(self, connection: Connection, target: Target, most: int) -> int:
-        return await _ROWS.erase(connection, target, most)
+        if gone := await _ROWS.erase(connection, target, most):
+            return gone
+        return await retract(connection, target)  # a log is small by design, and half a retraction would be none
 
     def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
         return _ROWS.export(connection, target, keys)
@@ -78,8 +81,8 @@ class ObservationData:
     async def expire(self, connection: Connection, space: int, most: int) -> int:
         return await _ROWS.expire(connection, space, most)
 
-    async def _touched(self, connection: Connection, target: Target, what: str) -> int:
-        query = f"{TOUCHED} SELECT {what} FROM touched"  # noqa: S608 - constants
+    async def _touched(self, connection: Connection, target: Target) -> int:
+        query = f"{_TOUCHED} SELECT count(*) FROM touched"  # noqa: S608 - constants
         return int(await connection.fetchval(query, target.space, list(target.conversations), list(target.logs)))
 
 

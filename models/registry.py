@@ -22,8 +22,8 @@ from models.work_data import MODEL_USAGE, WORK
 DATA_SETS: tuple[DataSet, ...] = (
     EXPORTS,
     MODEL_ANSWERS,
-    QUARANTINE,
     OBSERVATIONS,
+    QUARANTINE,
     TURNS,
     GENERATIONS,
     CONVERSATIONS,
