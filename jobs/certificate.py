@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from models import receipt as receipts
 from models import registry, subject
 from models.erasing import Erasing
 from models.residue import KEPT
@@ -52,5 +51,5 @@ def document(erasing: Erasing, proof: Mapping[str, Any]) -> dict[str, Any]:
         "kept": dict(KEPT),
         "recognises_a_returning_handle": _RECOGNISES,
         "not_covered": list(_NOT_COVERED),
-        "receipt": {"id": receipts.opaque(erasing.receipt) if erasing.receipt else None, "proof": dict(proof)},
+        "receipt": dict(proof),
     }

@@ -4,23 +4,24 @@ Acceptance has fixed the ids, raised the fence and stopped every read; what is l
 prove it. Each batch is a transaction of its own, so that a worker may die at any point, and nobody waits for a lock.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol
 from uuid import UUID
 
 import structlog
 
+from gateways import signing
 from jobs import certificate
+from jobs.letters import seal_letter
 from jobs.residue import Look, look
 from jobs.resources import Workshop
 from jobs.verdict import Done, Later, Nothing, Verdict
 from models import erasing as erasures
 from models import receipt as receipts
+from models import seal as seals
 from models import work
 from models.announcement import Event, announce
 from models.database import Connection, driver
-from models.dataset import DataSet, Place, Target, Walked
+from models.dataset import DataSet, Filed, Place, Target, Walked
 from models.erasing import Erasing
 from models.receipt import Receipt
 from models.registry import DATA_SETS
@@ -39,19 +40,7 @@ SELECT set_config('afterturn.space', $1, true), set_config('afterturn.expired', 
 _log = structlog.get_logger()
 
 
-class Prover(Protocol):
-    """What turns a finished erasure into something that can be checked elsewhere."""
-
-    async def proof(self, connection: Connection, receipt: UUID) -> Mapping[str, Any] | None:
-        """That the chain of receipts holds this one; None until it was sealed."""
-        ...
-
-    async def signed(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The document, with the deployment's signature."""
-        ...
-
-
-async def erase(claim: Claim, workshop: Workshop, prover: Prover) -> Verdict:
+async def erase(claim: Claim, workshop: Workshop) -> Verdict:
     """One erasure, from where it stands to its certificate."""
     erasing = await _read(claim, workshop)
     if erasing is None or erasing.state == "completed":
@@ -62,7 +51,7 @@ async def erase(claim: Claim, workshop: Workshop, prover: Prover) -> Verdict:
         if not left.clean:
             _log.error("residue_found", erasure=str(erasing.id), places=sorted(left.found))
             return Later(None, "residue")
-    return await _complete(claim, workshop, prover)
+    return await _complete(claim, workshop)
 
 
 async def _read(claim: Claim, workshop: Workshop) -> Erasing | None:
@@ -74,6 +63,9 @@ async def delete(claim: Claim, erasing: Erasing, workshop: Workshop) -> None:
     """Every data set, until each has nothing of the target left."""
     for data_set in DATA_SETS:
         left = erasing.target
+        if isinstance(data_set, Filed) and workshop.packages is not None:
+            for folder in data_set.folders(left):
+                await workshop.packages.remove(folder)
         if isinstance(data_set, Walked):
             await _walk_through(claim, erasing, data_set, workshop)
             left = replace(left, logs=())
@@ -118,6 +110,7 @@ async def _verify(claim: Claim, erasing: Erasing, workshop: Workshop) -> Look:
         if left.clean:
             receipt = await receipts.write(connection, await _receipt(connection, claim, erasing))
             await erasures.prove(connection, erasing, left.record(), receipt)
+            await work.add(connection, seal_letter(claim.space_id))
         else:
             await erasures.reopen(connection, erasing, left.found)
         await work.advance(connection, claim, {"residue": sum(left.found.values())})
@@ -130,16 +123,16 @@ async def _receipt(connection: Connection, claim: Claim, erasing: Erasing) -> Re
     return Receipt(claim.space_id, f"job:{claim.kind}", "erasure.verified", {"erasure": str(erasing.id)}, counts)
 
 
-async def _complete(claim: Claim, workshop: Workshop, prover: Prover) -> Verdict:
+async def _complete(claim: Claim, workshop: Workshop) -> Verdict:
     """The certificate, once the receipt's place in the chain can be proven."""
     erasing = await _read(claim, workshop)
     if erasing is None or erasing.receipt is None:
         return Nothing()
     async with workshop.database.begin(claim.space_id) as tx:
-        proof = await prover.proof(await driver(tx), erasing.receipt)
+        proof = await seals.proof(await driver(tx), claim.space_id, erasing.receipt)
     if proof is None:
         return Later(_UNTIL_SEALED, "waits_for_its_seal", counts=False)
-    signed = await prover.signed(certificate.document(erasing, proof))
+    signed = (await signing.load(workshop.keys)).signed(certificate.document(erasing, proof))
     async with workshop.database.begin(claim.space_id) as tx:
         connection = await driver(tx)
         await erasures.finish(connection, erasing, signed)

@@ -9,9 +9,11 @@ from redis.asyncio import Redis
 
 from config.settings import Settings
 from gateways.key_store import KeyStore
+from gateways.package_store import PackageStore
 from models import residue
 from models.database import Database
-from models.dataset import Target
+from models.dataset import Filed, Target
+from models.registry import DATA_SETS
 from models.residue import Scan
 
 _PATIENCE = 10.0  # seconds an answer of Redis may take
@@ -29,6 +31,9 @@ class Stores(Protocol):
 
     @property
     def keys(self) -> KeyStore: ...
+
+    @property
+    def packages(self) -> PackageStore | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +59,26 @@ async def look(stores: Stores, target: Target) -> Look:
     """Looks at everything. A store that does not answer raises: what was not looked at is not clean."""
     scan = await residue.scan(stores.database, target)
     redis_keys, hits = await _in_redis(stores.settings.stores.redis_url.get_secret_value(), target)
-    found = {**scan.found, "redis": hits, "keys": await _undestroyed(stores.keys, target)}
+    found = {
+        **scan.found,
+        "redis": hits,
+        "keys": await _undestroyed(stores.keys, target),
+        "packages": await _files(stores.packages, target),
+    }
     return Look(scan, redis_keys, {place: number for place, number in found.items() if number})
 
 
 async def _undestroyed(keys: KeyStore, target: Target) -> int:
     query = "SELECT count(*) FROM wrapped_keys WHERE id = ANY ($1::uuid[])"
     return int(await keys.pool.fetchval(query, list(target.subjects)))
+
+
+async def _files(packages: PackageStore | None, target: Target) -> int:
+    """Files beside rows; those that no row names too."""
+    if packages is None:
+        return 0
+    folders = [folder for one in DATA_SETS if isinstance(one, Filed) for folder in one.folders(target)]
+    return sum([len(await packages.files(folder)) for folder in folders])
 
 
 async def _in_redis(url: str, target: Target) -> tuple[int, int]:

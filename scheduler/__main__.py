@@ -9,9 +9,10 @@ import uvloop
 
 from config.logging import configure
 from config.settings import Settings, Workers, load_or_exit
+from jobs.erase import erase
 from jobs.export import expire_export, export_subject
 from jobs.job import Job
-from jobs.letters import EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
+from jobs.letters import ERASE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
 from jobs.resources import Workshop, furnished, opened
@@ -23,6 +24,7 @@ from scheduler.reconciler import Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
 
 _ONE_RUN = timedelta(minutes=30)  # many calls, each with the model's own time limit
+_ONE_ERASURE = timedelta(hours=6)  # one that takes longer goes on where it was
 _ONE_EXPORT = timedelta(hours=6)  # as large as it may be
 
 JOBS: dict[str, Job[Workshop]] = {
@@ -30,6 +32,7 @@ JOBS: dict[str, Job[Workshop]] = {
     REFLECT: Job(QueueClass.MEMORY, reflect, _ONE_RUN),
     SEAL: Job(QueueClass.HOUSEKEEPING, seal, _ONE_RUN),
     EXPORT: Job(QueueClass.INTERACTIVE, export_subject, _ONE_EXPORT, attempts=8, crashes=5),
+    ERASE: Job(QueueClass.INTERACTIVE, erase, _ONE_ERASURE),
     EXPIRE_EXPORT: Job(QueueClass.HOUSEKEEPING, expire_export, _ONE_RUN),
 }
 

@@ -1,12 +1,11 @@
 """Erasing a person as the service does, driven by hand: accepted, claimed, run, settled."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from gateways import signing
 from jobs.erase import erase
 from jobs.letters import ERASE, erase_letter
 from jobs.resources import Resources
@@ -14,28 +13,14 @@ from jobs.verdict import Later, Verdict
 from models import claim as claims
 from models import erasing as erasures
 from models import release, work
+from models import seal as seals
 from models.claim import Rung, Terms
 from models.database import driver
 from models.erasing import Erasing
 from models.work import Claim
 
+WAITS = Later(2.0, "waits_for_its_seal", counts=False)
 _TERMS = Terms("eraser", "interactive", (ERASE,), timedelta(seconds=60), 1_000)
-
-
-@dataclass(slots=True)
-class Seals:
-    """A prover whose seal takes some looks to come."""
-
-    looks: int = 0
-    signed_documents: list[Mapping[str, Any]] = field(default_factory=list)
-
-    async def proof(self, _connection: Any, receipt: UUID) -> Mapping[str, Any] | None:
-        self.looks -= 1
-        return None if self.looks >= 0 else {"seal": 1, "receipt": receipt.hex}
-
-    async def signed(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        self.signed_documents.append(document)
-        return {**document, "signature": "ours"}
 
 
 async def accept(resources: Resources, space: int, subject: UUID, *, fenced: bool = True) -> UUID:
@@ -73,14 +58,29 @@ async def claimed(resources: Resources, space: int) -> Claim:
     return claim
 
 
-async def run(resources: Any, space: int, prover: Any = None) -> Verdict:
+async def run(resources: Any, space: int) -> Verdict:
     """One run of the waiting erasure, settled as a worker does."""
     claim = await claimed(resources, space)
-    verdict = await erase(claim, resources, prover or Seals())
+    verdict = await erase(claim, resources)
     if isinstance(verdict, Later):
         async with resources.database.pool.acquire() as connection:
             await release.retry_later(connection, claim, timedelta(0), verdict.error, counts=verdict.counts)
     return verdict
+
+
+async def seal(resources: Any, space: int) -> None:
+    """Seals what waits in a space."""
+    signer = await signing.load(resources.keys)
+    async with resources.database.begin(space) as tx:
+        await seals.seal_next(await driver(tx), space, signer.signature)
+
+
+async def finish(resources: Any, space: int) -> Verdict:
+    """Runs the waiting erasure to its end: once to erase, and once more when its receipt is sealed."""
+    first = await run(resources, space)
+    assert first == WAITS
+    await seal(resources, space)
+    return await run(resources, space)
 
 
 async def stands(resources: Resources, space: int, erasure: UUID) -> Erasing:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateways import signing
 from jobs import erase as job
 from jobs.erase import erase
 from jobs.verdict import Done, Later, Nothing
@@ -13,7 +14,8 @@ from models import erasing as erasures
 from models import registry, release, work
 from models.database import driver
 from models.work import Superseded
-from tests.integration.erasing import Seals, accept, claimed, run, stands
+from privacy import receipt_proof
+from tests.integration.erasing import WAITS, accept, claimed, finish, run, seal, stands
 from tests.integration.logbook import Shelf
 
 Opened = Callable[..., Any]
@@ -29,18 +31,20 @@ async def test_a_person_is_erased_and_the_certificate_says_what_went(opened: Ope
         await book.say("My parcel is blue", "My parcel is late")
         await book.run_until_idle()
         erasure = await accept(book.resources, book.space, book.key.owner, fenced=False)
-        seals = Seals()
-        assert isinstance(await run(book.workshop, book.space, seals), Done)
+        assert isinstance(await finish(book.workshop, book.space), Done)
         now = await stands(book.resources, book.space, erasure)
-        assert (now.state, now.certificate) == ("completed", {**seals.signed_documents[0], "signature": "ours"})
-        assert now.finished_at is not None
-        said = dict(now.certificate or {})
+        assert (now.state, now.finished_at is None) == ("completed", False)
+        assert now.certificate is not None
+        said, signature = now.certificate["document"], now.certificate["signature"]
+        public = (await signing.load(book.resources.keys)).public
+        assert receipt_proof.is_signed(said, signature, public)
+        assert not receipt_proof.is_signed({**said, "keys_destroyed": 2}, signature, public)
         assert said["rows"].items() >= {"turns": 2, "observations": 2, "conversations": 1, "handles": 1}.items()
         assert set(said["rows"]) == {one.name for one in registry.DATA_SETS}
         assert said["scan"]["clean"]
         assert said["scan"]["found"] == {}
         assert said["registry"]["version"] == registry.version()
-        assert said["receipt"]["proof"]["receipt"] == (now.receipt and now.receipt.hex)
+        assert said["receipt"]["receipt"]["counts"] == said["rows"]
         async with book.resources.database.begin(book.space) as tx:
             connection = await driver(tx)
             told = await connection.fetch("SELECT event, ids FROM announcements WHERE space_id = $1", book.space)
@@ -58,13 +62,13 @@ async def test_it_is_not_completed_before_its_receipt_is_sealed(opened: Opened) 
     async with opened() as book:
         await book.say("My parcel is blue")
         erasure = await accept(book.resources, book.space, book.key.owner)
-        seals = Seals(looks=2)
         for _ in range(2):
-            verdict = await run(book.workshop, book.space, seals)
-            assert verdict == Later(2.0, "waits_for_its_seal", counts=False)
+            assert await run(book.workshop, book.space) == WAITS
             waiting = await stands(book.resources, book.space, erasure)
             assert (waiting.state, waiting.certificate) == ("verifying", None)
-        assert isinstance(await run(book.workshop, book.space, seals), Done)
+        assert [row.kind for row in await book.work("ready")].count("seal") == 1
+        await seal(book.resources, book.space)
+        assert isinstance(await run(book.workshop, book.space), Done)
         done = await stands(book.resources, book.space, erasure)
         assert (done.state, done.receipt) == ("completed", waiting.receipt)  # one receipt, however long it took
 
@@ -84,7 +88,7 @@ async def test_what_is_left_is_an_error_that_is_tried_again_and_never_a_success(
                 assert (left.receipt, left.certificate, left.finished_at) == (None, None, None)
         finally:
             await book.resources.database.pool.execute(f"DROP TABLE {name}")
-        assert isinstance(await run(book.workshop, book.space), Done)
+        assert isinstance(await finish(book.workshop, book.space), Done)
         assert (await stands(book.resources, book.space, erasure)).state == "completed"
 
 
@@ -120,11 +124,11 @@ async def test_a_worker_may_die_after_any_batch(opened: Opened, monkeypatch: pyt
         monkeypatch.setattr(erasures, "count", dies)
         claim = await claimed(book.resources, book.space)
         with pytest.raises(Struck):
-            await erase(claim, book.workshop, Seals())
+            await erase(claim, book.workshop)
         monkeypatch.setattr(erasures, "count", counted)
         async with book.resources.database.pool.acquire() as connection:
             await release.give_back(connection, claim)
-        assert isinstance(await run(book.workshop, book.space), Done)
+        assert isinstance(await finish(book.workshop, book.space), Done)
         now = await stands(book.resources, book.space, erasure)
         # Each batch is counted in the transaction that deletes it, so nothing is counted twice or missed.
         assert now.counts.items() >= {"turns": 9, "observations": 9, "logs": 1, "subjects": 1}.items()
@@ -137,7 +141,7 @@ async def test_whoever_lost_the_claim_deletes_nothing_any_more(opened: Opened) -
         lost = await claimed(book.resources, book.space)
         await book.resources.database.pool.execute("UPDATE work SET epoch = epoch + 1 WHERE id = $1", lost.id)
         with pytest.raises(Superseded):
-            await erase(lost, book.workshop, Seals())
+            await erase(lost, book.workshop)
         assert len(await book.turns()) == 1
 
 
@@ -146,16 +150,16 @@ async def test_two_workers_on_one_erasure_do_no_harm(opened: Opened) -> None:
         await book.say(*(f"My parcel is {number}" for number in range(20)))
         erasure = await accept(book.resources, book.space, book.key.owner, fenced=False)
         claim = await claimed(book.resources, book.space)
-        ends = await asyncio.gather(*(erase(claim, book.workshop, Seals()) for _ in range(2)), return_exceptions=True)
-        assert sum(isinstance(end, Done) for end in ends) == 1
+        ends = await asyncio.gather(*(erase(claim, book.workshop) for _ in range(2)), return_exceptions=True)
+        assert ends == [WAITS, WAITS]
         now = await stands(book.resources, book.space, erasure)
-        assert (now.state, now.counts["turns"]) == ("completed", 20)
+        assert (now.state, now.counts["turns"]) == ("verifying", 20)
 
 
 async def test_an_erasure_that_is_not_there_or_done_is_nothing_to_do(opened: Opened) -> None:
     async with opened() as book:
         erasure = await accept(book.resources, book.space, book.key.owner)
-        await run(book.workshop, book.space)
+        await finish(book.workshop, book.space)
         async with book.resources.database.begin(book.space) as tx:
             from jobs.letters import erase_letter
 

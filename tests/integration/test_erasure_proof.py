@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.erasing import accept, run, stands
+from tests.integration.erasing import accept, finish, stands
 from tests.integration.logbook import Shelf
 
 Opened = Callable[..., Any]
@@ -33,7 +33,7 @@ async def test_a_certificate_is_there_once_the_erasure_is_completed(
         erasure = await accept(book.resources, book.space, person.owner, fenced=False)
         early = await client.get(f"/v1/erasures/{erasure}/certificate", headers=keeper.headers)
         assert (early.status_code, early.json()["code"]) == (409, "erasure_not_completed")
-        await run(book.workshop, book.space)
+        await finish(book.workshop, book.space)
         answer = await client.get(f"/v1/erasures/{erasure}/certificate", headers=keeper.headers)
         assert answer.status_code == 200
         assert answer.json() == (await stands(book.resources, book.space, erasure)).certificate
@@ -67,7 +67,7 @@ async def test_what_verification_finds_is_erased_again(opened: Opened, client: A
         await book.say("My parcel is blue")
         keeper = await mint_in(book, mint)
         erasure = await accept(book.resources, book.space, book.key.owner, fenced=False)
-        await run(book.workshop, book.space)
+        await finish(book.workshop, book.space)
         # A row that somebody brought back behind the service's back.
         await book.write("INSERT INTO subjects (id, space_id) VALUES ($1, $2)", book.key.owner, book.space)
         verified = (await client.get(f"/v1/erasures/{erasure}/verify", headers=keeper.headers)).json()
@@ -75,6 +75,6 @@ async def test_what_verification_finds_is_erased_again(opened: Opened, client: A
         assert (await stands(book.resources, book.space, erasure)).state == "incomplete"
         gone = await client.get(f"/v1/erasures/{erasure}/certificate", headers=keeper.headers)
         assert gone.status_code == 409
-        await run(book.workshop, book.space)
+        await finish(book.workshop, book.space)
         again = await stands(book.resources, book.space, erasure)
         assert (again.state, again.counts["subjects"]) == ("completed", 2)
