@@ -21,6 +21,7 @@ from models.api_key import Scope
 from recall.flush import flush
 from recall.log import Opened, lines, within
 from recall.restore import restore
+from recall.telling import tell
 
 router = APIRouter(prefix="/v1/observations", route_class=Door, strict_content_type=False)
 
@@ -59,8 +60,17 @@ class Days(BaseModel):
     end: date
 
 
+class Evidence(BaseModel):
+    """A turn that a line rests on, as your chat named it; of one that is gone since, its number alone."""
+
+    turn_id: int = Field(description="Our own number of it, as quarantine names it too.")
+    conversation_id: str | None = None
+    message_id: str | None = Field(None, description="Absent where the turn came without an id.")
+    at: datetime | None = Field(None, description="When it was spoken.")
+
+
 class Observation(BaseModel):
-    """One line. `evidence` are the ids of turns, `supersedes` an earlier line's id, `refers_to` absent when vague."""
+    """One line. `supersedes` is an earlier line's id, `refers_to` absent when vague."""
 
     id: int
     text: str
@@ -68,7 +78,7 @@ class Observation(BaseModel):
     priority: str
     observed_at: datetime
     refers_to: Days | None = None
-    evidence: list[int]
+    evidence: list[Evidence]
     supersedes: int | None = None
     tokens: int
 
@@ -125,7 +135,7 @@ async def read_observations(ask: ReadAsk, desk: AtDesk, caller: Calling) -> Bloc
         text = await asyncio.to_thread(block, opened.lines, ask.token_budget)
         return Block(**answer, generation=opened.generation, tokens=tokens.count(text), block=text)
     kept = opened.lines if ask.token_budget is None else within(opened.lines, ask.token_budget)
-    shown = [Observation(**_shown(line)) for line in kept]
+    shown = [Observation(**told) for told in await tell(desk.resources, caller.credential.space, kept)]
     return Lines(**answer, generation=opened.generation, tokens=_tokens(kept), observations=shown)
 
 
@@ -134,7 +144,8 @@ async def search_observations(ask: SearchAsk, desk: AtDesk, caller: Calling) -> 
     """Lines of the caller's log that answer the words, in any script, best first."""
     opened, answer = await _opened(ask, desk, caller)
     found = await asyncio.to_thread(search, opened.lines, ask.query, ask.limit)
-    results = [Found(**_shown(line), score=round(score, 4)) for line, score in found]
+    told = await tell(desk.resources, caller.credential.space, [line for line, _ in found])
+    results = [Found(**line, score=round(score, 4)) for line, (_, score) in zip(told, found, strict=True)]
     return Results(**answer, generation=opened.generation, results=results)
 
 
@@ -169,21 +180,6 @@ async def _opened(ask: LogAsk, desk: Desk, caller: Caller) -> tuple[Opened, dict
     identity = await desk.whose(caller)
     opened = await lines(desk.resources, caller.credential.space, identity.owner, ask.agent, ask.context)
     return opened, {"memory": "on" if opened.on else "off", "memory_identity": reader(identity)}
-
-
-def _shown(line: Line) -> dict[str, Any]:
-    days = line.refers_to
-    return {
-        "id": line.id,
-        "text": line.text,
-        "kind": line.kind,
-        "priority": line.priority,
-        "observed_at": line.observed_at,
-        "refers_to": None if days is None else Days(start=days.start, end=days.end),
-        "evidence": list(line.evidence),
-        "supersedes": line.supersedes,
-        "tokens": line.tokens,
-    }
 
 
 def _tokens(kept: Sequence[Line]) -> int:

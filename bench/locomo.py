@@ -6,29 +6,23 @@ The model is whichever AFTERTURN_MEMORY_WORKER_MODEL and AFTERTURN_MODEL_BASE_UR
 """
 
 import argparse
-import json
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
 import httpx
-from sqlmodel import col, select
 
 from bench.report import remark, shared, skip, tell
 from bench.scoring import Entry, score, write
-from bench.service import Service, run, service, settled
+from bench.service import run, service, settled
 from config.settings import BUILTIN
 from intake import files
 from intake.files import Conversation
 from intake.messages import Message
-from models.conversation import SEALED_ID
-from models.conversation import Conversation as StoredConversation
-from models.turn import SEALED_TURN, StoredTurn
 
 _AGENT = "locomo"
 _WITHIN = 3_600.0  # seconds for the workers, which may wait for a slow model
@@ -49,7 +43,7 @@ async def observe(file: Path, limit: int | None) -> tuple[dict[str, list[Entry]]
             for sample in samples:
                 await _ask(http, sample, "observations/flush")
             took = await settled(there, _WITHIN)
-            log = {sample: await _log(there, http, sample) for sample in samples}
+            log = {sample: await _log(http, sample) for sample in samples}
     remark(f"{turns} turns posted in {posted:.1f} s; the workers took {took:.1f} s more")
     return log, {"turns": turns, "seconds_posting": round(posted, 1), "seconds_more": round(took, 1)}
 
@@ -76,47 +70,22 @@ async def _ask(http: httpx.AsyncClient, sample: str, path: str, **more: str) -> 
     return document
 
 
-async def _log(there: Service, http: httpx.AsyncClient, sample: str) -> list[Entry]:
+async def _log(http: httpx.AsyncClient, sample: str) -> list[Entry]:
     coverage = await _ask(http, sample, "coverage/read")
     if coverage["turns"]["pending"]:
         raise RuntimeError(f"{sample} has turns that are not observed: {coverage['why_not_yet']}")
     lines = (await _ask(http, sample, "observations/read", format="json"))["observations"]
-    spoken = await _origins(there, [turn for line in lines for turn in line["evidence"]])
-    return [_entry(line, [spoken[turn] for turn in line["evidence"]]) for line in lines]
+    return [_entry(line) for line in lines]
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a turn comes from: its number of session, and its id in the file."""
-
-    session: int
-    message: str
-
-
-def _entry(line: dict[str, Any], origins: Sequence[Origin]) -> Entry:
+def _entry(line: dict[str, Any]) -> Entry:
+    spoken = line["evidence"]
     return {
-        "session": origins[-1].session,
+        "session": _session(spoken[-1]["conversation_id"]),
         "date": line["observed_at"][:10],
         "text": line["text"],
-        "src": [origin.message for origin in origins],
+        "src": [turn["message_id"] for turn in spoken],
     }
-
-
-async def _origins(there: Service, turn_ids: Sequence[int]) -> dict[int, Origin]:
-    """Evidence as the file names it. The API names turns by number; what the chat called them is sealed with them."""
-    query = (
-        select(StoredTurn, StoredConversation)
-        .join(StoredConversation, col(StoredConversation.id) == col(StoredTurn.conversation_id))
-        .where(col(StoredTurn.id).in_(set(turn_ids)))
-    )
-    async with there.resources.database.begin_everywhere() as tx:
-        rows = (await tx.execute(query)).all()
-    found = {}
-    for turn, conversation in rows:
-        key = await there.resources.keys.key(turn.subject_id)
-        session = _session(key.open(conversation.sealed_id, SEALED_ID))
-        found[turn.id] = Origin(session, json.loads(key.open(turn.sealed, SEALED_TURN))["id"])
-    return found
 
 
 def _sample(chat: Conversation) -> str:

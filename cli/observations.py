@@ -1,6 +1,7 @@
 """`afterturn observations show`: one person's log, as a prompt gets it or with its ids."""
 
 from pathlib import Path
+from typing import Any
 
 from cli.output import answer, remark
 from cli.owner import Owner
@@ -8,8 +9,8 @@ from cli.reach import with_stores
 from intake.identity import People
 from jobs.resources import Resources
 from memory.blocks import block
-from memory.observation import Line
 from recall.log import Opened, lines
+from recall.telling import tell
 
 __all__ = ["Owner", "show"]
 
@@ -17,12 +18,13 @@ __all__ = ["Owner", "show"]
 def show(owner: Owner, data_dir: Path | None, *, as_json: bool) -> None:
     """Prints the live log; somebody unknown has an empty one."""
 
-    async def opened(resources: Resources) -> Opened:
+    async def opened(resources: Resources) -> tuple[Opened, list[dict[str, Any]]]:
         credential = await owner.credential(resources)
         identity = await People(resources.database, resources.keys).find(credential, owner.claim())
-        return await lines(resources, credential.space, identity.owner, owner.agent, owner.context)
+        log = await lines(resources, credential.space, identity.owner, owner.agent, owner.context)
+        return log, await tell(resources, credential.space, log.lines)
 
-    log = with_stores(data_dir, opened)
+    log, told = with_stores(data_dir, opened)
     if not log.on:
         remark("Observational memory is off: AFTERTURN_OBSERVATIONAL_MEMORY=1 turns it on.")
     elif not log.lines:
@@ -30,21 +32,6 @@ def show(owner: Owner, data_dir: Path | None, *, as_json: bool) -> None:
     document = {
         "memory": "on" if log.on else "off",
         "generation": log.generation,
-        "observations": [_document(line) for line in log.lines],
+        "observations": told,
     }
     answer(document, block(log.lines, None).splitlines(), as_json=as_json)
-
-
-def _document(line: Line) -> dict[str, object]:
-    days = line.refers_to
-    return {
-        "id": line.id,
-        "text": line.text,
-        "kind": line.kind,
-        "priority": line.priority,
-        "observed_at": line.observed_at,
-        "refers_to": None if days is None else {"start": days.start, "end": days.end},
-        "tokens": line.tokens,
-        "evidence": list(line.evidence),
-        "supersedes": line.supersedes,
-    }

@@ -50,6 +50,12 @@ def open_turn(row: StoredTurn, key: SealingKey) -> Turn:
     )
 
 
+def message_id(sealed: Sealed, key: SealingKey) -> str | None:
+    """What the chat called a turn, where it called it anything."""
+    named: str | None = from_json(key.open(sealed, SEALED_TURN)).get("id")
+    return named
+
+
 def seal_line(key: SealingKey, line: Draft | Rewritten) -> Sealed:
     """A line's text and the dates that it speaks about (a birthday is personal) under its subject's key."""
     content: dict[str, object] = {"text": line.text}

@@ -1,16 +1,31 @@
 """A turn: one message of a conversation, in exactly one state. Numbers are allotted under the log's row lock."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Column, Index, LargeBinary, SmallInteger, Text, Uuid, func, text, update
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Column,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    Text,
+    Uuid,
+    any_,
+    func,
+    literal,
+    text,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
 
 from models.columns import created, identity, moment, space
+from models.conversation import Conversation
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
@@ -99,6 +114,19 @@ async def tally(session: AsyncSession, log_id: int) -> list[Tally]:
         .group_by(col(StoredTurn.state), col(StoredTurn.reason))
     )
     return [Tally(*row) for row in (await session.execute(query)).all()]
+
+
+async def spoken(
+    session: AsyncSession, space: int, turn_ids: Collection[int]
+) -> Sequence[tuple[StoredTurn, Conversation]]:
+    """Those of the turns that are there (still), each with its conversation."""
+    wanted = literal(sorted(turn_ids), ARRAY(BigInteger))  # one parameter: an IN list is bounded
+    query = (
+        select(StoredTurn, Conversation)
+        .join(Conversation, col(Conversation.id) == col(StoredTurn.conversation_id))
+        .where(col(StoredTurn.space_id) == space, col(StoredTurn.id) == any_(wanted))
+    )
+    return [(row[0], row[1]) for row in (await session.execute(query)).all()]
 
 
 async def mark_observed(session: AsyncSession, log_id: int, turn_ids: Sequence[int], generation: int) -> int:

@@ -10,6 +10,8 @@ from gateways.key_store import KeyStore
 from memory import tokens
 from models import log as logs
 from models.log import Log
+from models.observation import Observation
+from models.turn import StoredTurn
 from models.work import Work
 from recall.log import lines
 
@@ -87,10 +89,36 @@ async def test_json_gives_each_line_with_its_ids(
         "kind": "event",
         "priority": "medium",
         "observed_at": "2026-03-02T10:15:00Z",
-        "evidence": [1],
+        "evidence": [{"turn_id": 1}],  # which is not there: whatever else was known of it went with it
         "tokens": tokens.count(LINES[0]),
     }
     assert corrected["supersedes"] == first
+
+
+async def test_evidence_is_named_as_the_caller_named_it(
+    client: "httpx.AsyncClient", mint: "Mint", remember: "Remember", resources: "Resources"
+) -> None:
+    key = await mint(admin=True, allow_impersonation=True)
+    said = [{"id": "+351 912 345 678", "role": "user", "content": "Ana moved.", "at": "2026-03-02T10:15:00+01:00"}]
+    ask = ASK | {"conversation_id": "line 7", "turns": [*said, {"role": "user", "content": "To Porto."}]}
+    answer = await client.post("/v1/turns", json=ask, headers=key.headers | {"X-End-User": "somebody"})
+    assert answer.json()["accepted"] == 2
+    (line,) = await remember(key, LINES[0])
+    async with resources.database.begin(key.space) as tx:
+        turns = (await tx.execute(select(StoredTurn.id).order_by(col(StoredTurn.seq)))).scalars().all()
+        await tx.execute(update(Observation).where(col(Observation.id) == line).values(evidence=[*turns, 2**60]))
+    first, second, gone = (await post(client, key, "observations/read", format="json"))["observations"][0]["evidence"]
+    assert first == {
+        "turn_id": turns[0],
+        "conversation_id": "line 7",
+        "message_id": "+351 912 345 678",
+        "at": "2026-03-02T10:15:00+01:00",
+    }
+    assert second["conversation_id"] == "line 7"
+    assert "message_id" not in second
+    assert gone == {"turn_id": 2**60}
+    found = await post(client, key, "observations/search", query="porto")
+    assert found["results"][0]["evidence"] == [first, second, gone]
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,9 @@ def test_an_import_is_remembered_and_adds_nothing_when_it_comes_again(up: Up, tm
     assert "Porto" in shown.out
     as_json = up.run("observations", "show", "--agent", "support", "--as", "owner:ana", "--format", "json").json
     assert as_json["memory"] == "on"
-    assert all(line["evidence"] for line in as_json["observations"])
+    evidence = [turn for line in as_json["observations"] for turn in line["evidence"]]
+    assert evidence
+    assert all(turn.keys() == {"turn_id", "conversation_id", "message_id", "at"} for turn in evidence)
 
 
 def _all_observed(up: Up, secret: str) -> Any:
