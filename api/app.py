@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from api import context, coverage, erasure_proof, exports, health, observations, quarantine, turns
+from api import context, coverage, erasure_proof, exports, health, observations, quarantine, receipts, turns
 from api.auth import Doorman
 from api.desk import Desk
 from api.document import Documented
@@ -38,6 +38,7 @@ _ROUTERS = (
     quarantine.router,
     exports.router,
     erasure_proof.router,
+    receipts.router,
     health.router,
 )
 

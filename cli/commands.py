@@ -20,6 +20,7 @@ app = typer.Typer(
 app.add_typer(groups.keys, name="keys")
 app.add_typer(groups.observations, name="observations")
 app.add_typer(groups.quarantine, name="quarantine")
+app.add_typer(groups.receipts, name="receipts")
 
 
 @app.command()

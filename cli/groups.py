@@ -1,5 +1,6 @@
-"""The groups of commands: `keys`, `observations`, `quarantine`."""
+"""The groups of commands: `keys`, `observations`, `quarantine`, `receipts`."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -9,6 +10,9 @@ from cli.options import Agent, As, Context, DataDir, Json, Space
 keys = typer.Typer(help="API keys of a space.", no_args_is_help=True, rich_markup_mode=None)
 observations = typer.Typer(help="What is remembered.", no_args_is_help=True, rich_markup_mode=None)
 quarantine = typer.Typer(help="Turns that no answer could be had about.", no_args_is_help=True, rich_markup_mode=None)
+receipts = typer.Typer(help="What was done, and that the list is whole.", no_args_is_help=True, rich_markup_mode=None)
+
+_LARGEST_ID = 2**63 - 1  # the database numbers no further
 
 
 @keys.command("create")
@@ -83,7 +87,9 @@ def list_quarantine(space: Space = "default", data_dir: DataDir = None, *, as_js
 
 @quarantine.command("retry")
 def retry_quarantined(
-    ids: Annotated[list[int] | None, typer.Argument(metavar="ID…", help="As `list` shows them.")] = None,
+    ids: Annotated[
+        list[int] | None, typer.Argument(metavar="ID…", min=1, max=_LARGEST_ID, help="As `list` shows them.")
+    ] = None,
     space: Space = "default",
     data_dir: DataDir = None,
     *,
@@ -94,3 +100,32 @@ def retry_quarantined(
     from cli import quarantine as it  # noqa: PLC0415 - loaded when typed
 
     it.retry(space, ids or [], data_dir, every=every, as_json=as_json)
+
+
+@receipts.command("export")
+def export_receipts(
+    space: Space = "default",
+    out: Annotated[Path | None, typer.Option(help="Where to; standard output without one.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write the whole chain, to be checked anywhere."""
+    from cli import receipts as it  # noqa: PLC0415 - loaded when typed
+
+    it.export(space, out, data_dir)
+
+
+@receipts.command("verify")
+def verify_receipts(
+    space: Space = "default",
+    file: Annotated[Path | None, typer.Option(help="A chain that `receipts export` wrote: no server is asked.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="A checkpoint kept elsewhere: shows a tail cut off.")] = None,
+    public_key: Annotated[str | None, typer.Option(help="The only key to trust, in hex, base64, or a file.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="An erasure's certificate, to check instead.")] = None,
+    data_dir: DataDir = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Check every receipt, or a certificate; what is not as it was sealed is named."""
+    from cli import receipts as it  # noqa: PLC0415 - loaded when typed
+
+    it.verify(space, file, checkpoint, public_key, certificate, data_dir, as_json=as_json)

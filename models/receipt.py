@@ -66,6 +66,35 @@ async def write(connection: Connection, receipt: Receipt) -> UUID:
     return receipt_id
 
 
+_LISTED = """
+SELECT id, at, actor, action, ids::text AS ids, counts::text AS counts, seal FROM receipts
+WHERE space_id = $1 AND ($2::text IS NULL OR action = $2) AND ($3::timestamptz IS NULL OR (at, id) > ($3, $4::uuid))
+ORDER BY at, id LIMIT $5
+"""
+
+
+async def listed(
+    connection: Connection, space: int, after: UUID | None, action: str | None, most: int
+) -> list[dict[str, Any]] | None:
+    """The receipts after one, oldest first, of one kind of action or all; None where there is no such receipt."""
+    at = None
+    if after is not None:
+        at = await connection.fetchval("SELECT at FROM receipts WHERE space_id = $1 AND id = $2", space, after)
+        if at is None:
+            return None
+    rows = await connection.fetch(_LISTED, space, action, at, after, most)
+    return [dict(row) | {"ids": json.loads(row["ids"]), "counts": json.loads(row["counts"])} for row in rows]
+
+
+async def exists(connection: Connection, space: int, receipt: UUID) -> bool:
+    """Whether the space has the receipt, sealed or not."""
+    return bool(
+        await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM receipts WHERE space_id = $1 AND id = $2)", space, receipt
+        )
+    )
+
+
 def leaf(row: Mapping[str, Any]) -> dict[str, Any]:
     """What is hashed of a stored receipt: all of it, as text that is the same everywhere."""
     return {

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,7 +22,11 @@ Sign = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
 
 class Seal(SQLModel, table=True):
-    """`document` is what was signed; `hash` its canonical bytes' SHA-256, which the next seal's `previous` repeats."""
+    """`document` is what was signed; `hash` its canonical bytes' SHA-256, which the next seal's `previous` repeats.
+
+    `leaves` are its receipts' hashes, 32 bytes each in their order: a root alone shows that something was altered,
+    and they show what.
+    """
 
     __tablename__ = "seals"
     __table_args__ = (UniqueConstraint("space_id", "previous"),)
@@ -34,19 +37,11 @@ class Seal(SQLModel, table=True):
     hash: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     size: int
     total: int = Field(sa_column=Column(BigInteger, nullable=False))
+    leaves: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     document: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
     signature: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
     expired: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
     at: datetime = moment()
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """A seal as it is handed out."""
-
-    document: Mapping[str, Any]
-    signature: Mapping[str, Any]
-    expired: bool
 
 
 async def waiting(connection: Connection) -> list[int]:
@@ -89,9 +84,9 @@ async def _add(connection: Connection, space: int, number: int, last: Any, rows:
     hashes = [receipt_proof.leaf_hash(_leaf(row)) for row in rows]
     document = receipt_proof.seal_document(space, number, previous, hashes, total, receipt_proof.moment(at))
     await connection.execute(
-        "INSERT INTO seals (space_id, number, previous, hash, size, total, document, signature, at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7::text::jsonb, $8::text::jsonb, $9)",
-        *(space, number, previous, receipt_proof.seal_hash(document), len(rows), total),
+        "INSERT INTO seals (space_id, number, previous, hash, size, total, leaves, document, signature, at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9::text::jsonb, $10)",
+        *(space, number, previous, receipt_proof.seal_hash(document), len(rows), total, b"".join(hashes)),
         *(json.dumps(document), json.dumps(dict(sign(document))), at),
     )
 
@@ -115,7 +110,9 @@ async def proof(connection: Connection, space: int, receipt: UUID) -> dict[str, 
     }
 
 
-_SEALED = "SELECT document::text AS document, signature::text AS signature, expired FROM seals WHERE space_id = $1"
+_SEALED = (
+    "SELECT document::text AS document, signature::text AS signature, leaves, expired FROM seals WHERE space_id = $1"
+)
 
 
 async def checkpoint(connection: Connection, space: int) -> dict[str, Any] | None:
@@ -125,13 +122,20 @@ async def checkpoint(connection: Connection, space: int) -> dict[str, Any] | Non
 
 
 async def chain(connection: Connection, space: int, after: int, most: int) -> list[dict[str, Any]]:
-    """The seals after one, in order, each with its receipts; an expired one has none."""
+    """The seals after one, in order, each with its leaves and its receipts; an expired one has no receipts."""
     rows = await connection.fetch(_SEALED + " AND number > $2 ORDER BY number LIMIT $3", space, after, most)
-    sealed = [_document(row) | {"expired": row["expired"]} for row in rows]
+    sealed = [_document(row) | {"expired": row["expired"], "leaves": _hashes(row["leaves"])} for row in rows]
     return [
         one | {"receipts": [_leaf(row) for row in await _of_seal(connection, space, one["document"]["number"])]}
         for one in sealed
     ]
+
+
+async def unsealed(connection: Connection, space: int) -> int:
+    """How many receipts wait for their seal."""
+    return int(
+        await connection.fetchval("SELECT count(*) FROM receipts WHERE space_id = $1 AND seal IS NULL", space) or 0
+    )
 
 
 async def expire(connection: Connection, space: int, before: datetime, most: int) -> int:
@@ -151,6 +155,10 @@ async def expire(connection: Connection, space: int, before: datetime, most: int
 async def _of_seal(connection: Connection, space: int, number: int) -> list[Any]:
     query = f"SELECT {_COLUMNS} FROM receipts WHERE space_id = $1 AND seal = $2 ORDER BY place"  # noqa: S608 - constants
     return await connection.fetch(query, space, number)
+
+
+def _hashes(leaves: bytes) -> list[str]:
+    return [leaves[at : at + 32].hex() for at in range(0, len(leaves), 32)]
 
 
 def _leaf(row: Any) -> dict[str, Any]:

@@ -31,6 +31,7 @@ _STATEMENTS = (
         hash bytea NOT NULL,
         size integer NOT NULL CHECK (size > 0),
         total bigint NOT NULL,
+        leaves bytea NOT NULL,
         document jsonb NOT NULL,
         signature jsonb NOT NULL,
         expired boolean NOT NULL DEFAULT false,
