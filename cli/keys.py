@@ -1,23 +1,26 @@
 """`afterturn keys`: minting, listing and revoking API keys."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 from cli import spaces
 from cli.failure import Failed, WrongUse
 from cli.output import answer, remark, table
-from cli.owner import checked
+from cli.owner import check_agent, checked
 from cli.reach import with_stores
 from cli.spaces import Place
 from intake.identity import People
 from jobs.resources import Resources
 from models import api_key
 from models.api_key import ApiKey, Scope
-from models.subject import HandleKind
+from models.subject import HandleKind, opaque
 from privacy.hashing import api_secret, api_secret_digest
 
-_TITLES = ("ID", "NAME", "SCOPES", "AGENT", "VENDOR", "MADE", "REVOKED")
+_TITLES = ("ID", "NAME", "SCOPES", "AGENT", "VENDOR", "OWNER", "MAY", "MADE", "REVOKED")
+_LONGEST_NAME = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,13 @@ class Wanted:
     owner: str | None = None
     admin: bool = False
     allow_impersonation: bool = False
+
+    def __post_init__(self) -> None:
+        for option, name in (("--agent", self.agent), ("--vendor", self.vendor)):
+            if name is not None:
+                check_agent(name, option)
+        if len(self.name) > _LONGEST_NAME or not self.name.isprintable():
+            raise WrongUse(f"--name takes at most {_LONGEST_NAME} printable characters")
 
     def scope_list(self) -> list[str]:
         """The scopes, each once; WrongUse names what is known when one is not."""
@@ -91,11 +101,10 @@ def show(space: str, data_dir: Path | None, *, as_json: bool) -> None:
 
     async def listed(resources: Resources) -> list[dict[str, object]]:
         place = await spaces.find(resources.database, space)
-        return await api_key.listed(resources.database.pool, place.id)
+        return [_document(key) for key in await api_key.listed(resources.database.pool, place.id)]
 
     keys = with_stores(data_dir, listed)
-    rows = [_row(key) for key in keys]
-    answer(keys, table(rows, _TITLES), as_json=as_json)
+    answer(keys, table([_row(key) for key in keys], _TITLES), as_json=as_json)
 
 
 def revoke(space: str, key_id: str, data_dir: Path | None, *, as_json: bool) -> None:
@@ -121,7 +130,14 @@ async def _owner(resources: Resources, place: Place, person: str | None, key_id:
     return handle[0], subject
 
 
-def _row(key: dict[str, object]) -> tuple[object, ...]:
-    scopes = key["scopes"]
-    told = ",".join(map(str, scopes)) if isinstance(scopes, list) else ""
-    return (key["id"], key["name"] or None, told, key["agent"], key["vendor"], key["created_at"], key["revoked_at"])
+def _document(key: Mapping[str, Any]) -> dict[str, object]:
+    told = {name: value for name, value in key.items() if name != "owner_subject"}
+    return told | {"owner": opaque(key["owner_subject"])}
+
+
+def _row(key: Mapping[str, Any]) -> tuple[object, ...]:
+    """`OWNER` as the answer to a write names it; a key that owns its memory itself has no other."""
+    owner = None if key["owner_kind"] == HandleKind.KEY else key["owner"]
+    rights = [word for word in ("admin", "allow_impersonation") if key[word]]
+    who = (key["id"], key["name"] or None, ",".join(key["scopes"]), key["agent"], key["vendor"], owner)
+    return (*who, ",".join(rights) or None, key["created_at"], key["revoked_at"])

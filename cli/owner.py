@@ -29,8 +29,7 @@ class Owner:
     def __post_init__(self) -> None:
         if self.context not in ("corporate", "personal"):
             raise WrongUse("--context takes corporate or personal")
-        if not _AGENT.fullmatch(self.agent):
-            raise WrongUse("--agent takes letters, digits, dots, dashes, underscores and colons, at most 128")
+        check_agent(self.agent, "--agent")
         self.handle()
 
     def handle(self) -> tuple[HandleKind, str]:
@@ -71,6 +70,14 @@ async def _check_key(resources: Resources, place: Place, kind: HandleKind, value
     # A key's memory is the key's from its minting on; any other person may be met here for the first time.
     if kind is HandleKind.KEY and all(key["id"] != value for key in await listed(resources.database.pool, place.id)):
         raise Failed("the space has no key of the id that --as names: `afterturn keys list` shows them")
+
+
+def check_agent(name: str, option: str) -> None:
+    """WrongUse for a name that no agent and no vendor can have: the API takes none either."""
+    if not _AGENT.fullmatch(name):
+        raise WrongUse(
+            f"{option} takes letters, digits, dots, dashes, underscores and colons, at most 128, a letter or digit first"
+        )
 
 
 def checked(handle: str, option: str) -> str:

@@ -114,10 +114,10 @@ async def revoke(connection: Connection, space: int, key_id: str) -> bool:
 
 
 async def listed(connection: Connection, space: int) -> list[dict[str, Any]]:
-    """Every key of a space, oldest first, without secrets or owners."""
+    """Every key of a space, oldest first, without its secret."""
     rows = await connection.fetch(
-        "SELECT id, name, scopes, agent, vendor, admin, allow_impersonation, created_at, revoked_at"
-        " FROM api_keys WHERE space_id = $1 ORDER BY created_at, id",
+        "SELECT id, name, scopes, agent, vendor, owner_kind, owner_subject, admin, allow_impersonation, created_at,"
+        " revoked_at FROM api_keys WHERE space_id = $1 ORDER BY created_at, id",
         space,
     )
     return [dict(row) for row in rows]

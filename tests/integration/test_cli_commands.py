@@ -168,6 +168,26 @@ def test_a_secret_is_shown_once_to_a_person(up: Up) -> None:
     assert "at_" not in minted.err
 
 
+def test_the_list_tells_whose_memory_a_key_writes_and_what_it_may(up: Up) -> None:
+    to = ("--space", "owners", "--scopes", "turns:write")
+    own = up.run("keys", "create", "--json", *to).json
+    backend = up.run("keys", "create", "--json", *to, "--owner", "ana", "--admin", "--allow-impersonation").json
+    turns = {"agent": "support", "conversation_id": "c", "turns": [{"role": "user", "content": "Hello."}]}
+    owner = up.call(backend["secret"], "/v1/turns", turns)[1]["memory_identity"]["id"]
+
+    plain, mighty = up.run("keys", "list", "--json", "--space", "owners").json
+    assert (plain["id"], plain["owner_kind"]) == (own["id"], "key")
+    assert not plain["admin"]
+    assert not plain["allow_impersonation"]
+    assert (mighty["owner"], mighty["owner_kind"]) == (owner, "owner")
+    assert mighty["admin"]
+    assert mighty["allow_impersonation"]
+    first, second = up.run("keys", "list", "--space", "owners").out.splitlines()[1:]
+    assert owner in second
+    assert "admin,allow_impersonation" in second
+    assert "admin" not in first
+
+
 def test_an_unknown_scope_makes_no_space(up: Up) -> None:
     refused = up.run("keys", "create", "--space", "nowhere", "--scopes", "turns:read")
     assert (refused.code, refused.out) == (2, "")

@@ -182,6 +182,13 @@ def test_a_report_counts_each_reason() -> None:
         ["observations", "show", "--agent", "a", "--as", "owner:b", "--format", "xml"],
         ["quarantine", "retry"],
         ["quarantine", "retry", "1", "--all"],
+        ["quarantine", "retry", "0"],
+        ["quarantine", "retry", "9223372036854775808"],
+        ["quarantine", "retry", "9" * 5_000],
+        ["keys", "create", "--scopes", "memory:read", "--agent", "bad agent"],
+        ["keys", "create", "--scopes", "memory:read", "--agent", ""],
+        ["keys", "create", "--scopes", "memory:read", "--vendor", "bad vendor"],
+        ["keys", "create", "--scopes", "memory:read", "--name", "a\x1b[2J"],
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(
