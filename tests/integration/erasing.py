@@ -16,7 +16,9 @@ from models import release, work
 from models import seal as seals
 from models.claim import Rung, Terms
 from models.database import driver
+from models.dataset import Target
 from models.erasing import Erasing
+from models.retraction import retract
 from models.work import Claim
 
 WAITS = Later(2.0, "waits_for_its_seal", counts=False)
@@ -31,6 +33,8 @@ async def accept(resources: Resources, space: int, subject: UUID, *, fenced: boo
         await connection.execute("SELECT FROM subjects WHERE id = $1 FOR UPDATE", subject)
         logs = await connection.fetch("SELECT id FROM logs WHERE subject_id = $1 FOR UPDATE", subject)
         conversations = await connection.fetch("SELECT id FROM conversations WHERE subject_id = $1", subject)
+        taken = [tuple(row["id"] for row in rows) for rows in (logs, conversations)]
+        await retract(connection, Target(space, (subject,), *taken))
         ids = {"logs": [row["id"] for row in logs], "conversations": [row["id"] for row in conversations]}
         await connection.execute(
             "INSERT INTO erasures (id, space_id, kind, target, reason_code, actor)"
