@@ -17,6 +17,7 @@ BENCHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "model_cost": ((), _LONG),
     "recovery": (("--kills", "1"), ()),
     "due_sweep": ((), _LONG),
+    "erasure": ((), _LONG),
     "masking": ((), ()),
     "extractive": ((), ()),
     "locomo": (("--limit", "1"), ()),
