@@ -117,6 +117,26 @@ def import_files(
 
 
 @app.command()
+def export(
+    subject: Annotated[
+        str, typer.Option("--subject", metavar="KIND:HANDLE", help="Whose: email:ana@example.org, canonical_user:ana.")
+    ],
+    space: Space = "default",
+    out: Annotated[
+        Path | None, typer.Option("--out", dir_okay=False, help="Write the package to this file, once it is made.")
+    ] = None,
+    data_dir: DataDir = None,
+    *,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is made, and show how far it is.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a package of everything about one person."""
+    from cli import export as it  # noqa: PLC0415 - loaded when typed
+
+    it.run(it.Wanted(space, subject, out, wait), data_dir, as_json=as_json)
+
+
+@app.command()
 def mask(*, as_json: Json = False) -> None:
     """Mask what is personal in a text.
 

@@ -1,9 +1,10 @@
-"""The receipts that name a person, as the package has them: what was done, when, by which key."""
+"""The receipts that name a person, as the package has them: what was done, when, by which key. With the proof once it is sealed."""
 
 import json
 from collections.abc import AsyncIterator
 
 from models import receipt as receipts
+from models import seal
 from models import subject as subjects
 from models.database import Connection
 from models.dataset import Row, Target
@@ -30,4 +31,5 @@ async def receipts_of(connection: Connection, target: Target) -> AsyncIterator[R
             "action": row["action"],
             "ids": json.loads(row["ids"]),
             "counts": json.loads(row["counts"]),
+            "proof": await seal.proof(connection, target.space, row["id"]),
         }

@@ -4,6 +4,7 @@ A batch is found by way of an index, in its order, and deleted by where its rows
 whatever the table's size. The planner's numbers would at times have it read the whole table for a thousand rows.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from models.database import Connection
 from models.dataset import Holds, Keys, Row, Tables, Target
 
-_AT_ONCE = 500  # rows that an export has in memory
+_AT_ONCE = 150  # rows that an export asks for: a turn may be of 256 KB, and as many are on their way
 _TYPES = {"subjects": "uuid", "logs": "bigint", "conversations": "bigint"}
 
 
@@ -60,8 +61,9 @@ class Rows:
     async def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
         """Each row, opened."""
         query = f"SELECT * FROM {self.table} WHERE {self._mine()} ORDER BY {self.order}"  # noqa: S608 - as above
-        async for row in connection.cursor(query, target.space, *self._parts(target), prefetch=_AT_ONCE):
-            yield self.show(row, keys)
+        async for rows in _batches(await connection.cursor(query, target.space, *self._parts(target))):
+            for row in rows:
+                yield self.show(row, keys)
 
     async def expire(self, connection: Connection, space: int, most: int) -> int:
         """Deletes up to `most` rows whose age is at or before the horizon of this data set."""
@@ -90,6 +92,19 @@ class Rows:
                     {in_order} LIMIT $3) t
                 LIMIT $3))
         """  # noqa: S608 - as above
+
+
+async def _batches(cursor: Any) -> AsyncIterator[list[Any]]:
+    """A cursor's rows. PostgreSQL gathers the next ones while these are opened."""
+    coming = asyncio.create_task(cursor.fetch(_AT_ONCE))
+    try:
+        while rows := await coming:
+            coming = asyncio.create_task(cursor.fetch(_AT_ONCE))
+            await asyncio.sleep(0)  # the question goes out now
+            yield rows
+    finally:
+        coming.cancel()
+        await asyncio.wait([coming])
 
 
 def number(tag: str) -> int:

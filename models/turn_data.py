@@ -3,32 +3,42 @@
 from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
-from models.content import at_offset, open_turn
+from pydantic_core import from_json
+
+from models.content import at_offset
 from models.database import Connection
 from models.dataset import Holds, Keys, Place, Row, Tables, Target
-from models.rows import Rows, Way, instant, number
-from models.turn import StoredTurn
+from models.rows import Rows, Way, number
+from models.turn import SEALED_TURN
 
 
 def _show(row: Any, keys: Keys) -> Row:
+    # An export opens millions of them: the content is read as it lies, without a StoredTurn or a Turn of each.
+    key = keys.get(row["subject_id"])
+    said_at, offset = row["said_at"], row["said_offset"]
     shown: dict[str, Any] = {
         "id": row["id"],
         "log_id": row["log_id"],
         "conversation_id": row["conversation_id"],
         "number": row["seq"],
         "role": row["role"],
-        "said_at": at_offset(row["said_at"], row["said_offset"]).isoformat(),
-        "received_at": instant(row["created_at"]),
+        "said_at": (at_offset(said_at, offset) if offset else said_at).isoformat(),
+        "received_at": row["created_at"].isoformat(),
         "tokens": row["tokens"],
         "state": row["state"],
         "reason": row["reason"],
     }
-    key = keys.get(row["subject_id"])
     if key is None:  # said in somebody else's conversation, under that person's key
         return {**shown, "text": None, "withheld": "another person's conversation"}
-    turn = open_turn(StoredTurn(**dict(row)), key)
-    calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in turn.tool_calls]
-    return {**shown, "text": turn.text, "name": turn.name, "tool_calls": calls, "tool_call_id": turn.tool_call_id}
+    content = from_json(key.open(row["sealed"], SEALED_TURN))
+    shown["text"] = content["text"]
+    shown["name"] = content.get("name")
+    shown["tool_calls"] = [dict(zip(_CALL, call, strict=True)) for call in content.get("calls", ())]
+    shown["tool_call_id"] = content.get("call")
+    return shown
+
+
+_CALL = ("id", "name", "arguments")
 
 
 _ROWS = Rows(
