@@ -27,20 +27,25 @@ from jobs.resources import Resources, rhythm
 from models.api_key import Credential
 from privacy.policy import of_regions
 
-__all__ = ["Owner", "run"]
+__all__ = ["Owner", "run", "take_all"]
 
-_AT_ONCE = 500  # turns of one commit
+_AT_ONCE = 500  # turns of one call
+_CONVERSATIONS_AT_ONCE = 64  # as many calls as one commit holds
+_WEIGHT_AT_ONCE = 32 * 1024  # characters, and so many more for each turn: heavier conversations go alone
+_WEIGHT_OF_A_TURN = 64
 _WHYS = 5  # different reasons that are told of one file
 
 
 @dataclass(slots=True)
 class Report:
-    """What became of one file. `problem` says why it could not be read to its end."""
+    """What became of one file. `undated` counts the messages without a time, which count as spoken now; `problem` says
+    why it could not be read to its end."""
 
     file: str
     conversations: int = 0
     accepted: int = 0
     duplicates: int = 0
+    undated: int = 0
     left_out: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     problem: str | None = None
@@ -48,7 +53,7 @@ class Report:
 
 def run(paths: Sequence[Path], owner: Owner, data_dir: Path | None, *, as_json: bool) -> None:
     """Takes the files in, one after the other. Failed when one could not be read to its end; the others go in."""
-    reports = with_stores(data_dir, lambda resources: _take_all(resources, paths, owner))
+    reports = with_stores(data_dir, lambda resources: take_all(resources, paths, owner))
     answer(
         [_document(report) for report in reports], [line for one in reports for line in _lines(one)], as_json=as_json
     )
@@ -59,7 +64,8 @@ def run(paths: Sequence[Path], owner: Owner, data_dir: Path | None, *, as_json: 
         raise Failed(f"{broken[0].file} {broken[0].problem}{_and_more(len(broken) - 1)}")
 
 
-async def _take_all(resources: Resources, paths: Sequence[Path], owner: Owner) -> list[Report]:
+async def take_all(resources: Resources, paths: Sequence[Path], owner: Owner) -> list[Report]:
+    """Takes the files in through stores that are open; answers what became of each."""
     credential = await owner.credential(resources, make=True)
     memory_on = resources.settings.memory.observational_memory
     if not memory_on:
@@ -74,9 +80,17 @@ async def _take_all(resources: Resources, paths: Sequence[Path], owner: Owner) -
             rhythm=rhythm_here,
             memory_on=memory_on,
         )
+        await _introduce(intake, credential, owner)
         door = Door(intake, credential, owner)
         with _progress(len(paths)) as gauge:
             return [await door.take(path, gauge) for path in paths]
+
+
+async def _introduce(intake: Intake, credential: Credential, owner: Owner) -> None:
+    # Else each of the first conversations would look for the person, and they would not go in in their order.
+    identity = await intake.people.meet(credential, owner.claim())
+    if identity.speaker is not None:
+        await intake.keys.key(identity.speaker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +105,18 @@ class Door:
         """Takes one file in, as far as it can be read."""
         report = Report(str(path))
         gauge.begins(path)
-        try:
-            for conversation in files.conversations(path):
-                await self._take_conversation(conversation, report)
-                gauge.grew(report)
-        except (UnreadableFile, UnknownFormat) as error:
-            report.problem = str(error)
-        except OSError as error:
-            report.problem = f"cannot be read: {error.strerror}"
+        for several in _several(path, report):
+            # Calls that wait beside each other share a commit, in the order in which they came.
+            async with asyncio.TaskGroup() as calls:
+                for conversation in several:
+                    calls.create_task(self._take_conversation(conversation, report))
+            gauge.grew(report)
         gauge.ends()
         return report
 
     async def _take_conversation(self, conversation: Conversation, report: Report) -> None:
         report.conversations += 1
+        report.undated += sum(message.said_at is None for message in conversation.messages)
         report.left_out += conversation.left_out
         report.refused.update(why for _, why in conversation.refused)
         for first in range(0, len(conversation.messages), _AT_ONCE):
@@ -116,6 +129,33 @@ class Door:
             else:
                 report.accepted += took.accepted
                 report.duplicates += took.duplicates
+
+
+def _several(path: Path, report: Report) -> Iterator[list[Conversation]]:
+    """The conversations of a file, in order, as many at once as make a good commit."""
+    several: list[Conversation] = []
+    weight = 0
+    try:
+        for conversation in files.conversations(path):
+            more = _weight(conversation)
+            if several and (len(several) == _CONVERSATIONS_AT_ONCE or weight + more > _WEIGHT_AT_ONCE):
+                yield several
+                several, weight = [], 0
+            several.append(conversation)
+            weight += more
+    except (UnreadableFile, UnknownFormat) as error:
+        report.problem = str(error)
+    except OSError as error:
+        report.problem = f"cannot be read: {error.strerror}"
+    if several:
+        yield several
+
+
+def _weight(conversation: Conversation) -> int:
+    return sum(
+        _WEIGHT_OF_A_TURN + len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
+        for message in conversation.messages
+    )
 
 
 class Gauge:
@@ -162,6 +202,7 @@ def _document(report: Report) -> dict[str, object]:
         "accepted": report.accepted,
         "duplicates": report.duplicates,
         "refused": dict(report.refused),
+        "undated": report.undated,
         "left_out": report.left_out,
         "problem": report.problem,
     }
@@ -173,6 +214,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"{report.file}: {report.conversations} conversations, {taken}{refused}"
     if report.problem:
         yield f"  not read to its end: it {report.problem}"
+    if report.undated:
+        yield f"  undated: {report.undated} turns carry no time, so they count as spoken today: their yesterday is yesterday"
     if report.left_out:
         yield f"  {report.left_out} messages on branches that their chats did not go on with are left out"
     for why, often in report.refused.most_common(_WHYS):

@@ -115,7 +115,13 @@ def _messages(draft: Draft, limits: Limits) -> tuple[list[Message], list[tuple[i
                 messages.append(_identified(replace(message, said_at=at), index, seen))
         except (InvalidMessage, TooLarge) as why:
             refused.append((index, str(why)))
-    return messages, refused
+    return _dated(messages), refused
+
+
+def _dated(messages: list[Message]) -> list[Message]:
+    """What comes before the first message that has a time was said by then."""
+    first = next((message.said_at for message in messages if message.said_at is not None), None)
+    return [message if message.said_at is not None else replace(message, said_at=first) for message in messages]
 
 
 def _identified(message: Message, index: int, seen: Counter[str]) -> Message:
