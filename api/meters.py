@@ -43,7 +43,9 @@ class Meters:
         self.due = self._gauge("logs_due", "Logs whose observation is due and not begun.")
         self.lag = self._gauge("observation_lag_seconds", "How long the first of them has been due.")
         self.quarantined = self._gauge("turns_quarantined", "Turns that are set aside now.")
-        self.calls = self._counter("model_calls", "Model calls since the first reading.", "job", "outcome")
+        self.calls = self._counter(
+            "model_calls", "The deployment's model calls, as its database counts them.", "job", "outcome"
+        )
         self.tokens = self._counter("model_tokens", "Their tokens; cached ones are a part of input.", "job", "kind")
 
     def count_turns(self, accepted: int, duplicates: int) -> None:
@@ -67,11 +69,15 @@ class Meters:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads the deployment's state into meters, at most every two seconds, and never fails."""
+    """Reads the deployment's state into meters, at most every two seconds, and never fails.
+
+    Model calls count from the first that the store knows, so that neither a restart nor a late first scrape loses any. They
+    never fall while the process runs, also when old usage is deleted.
+    """
 
     database: Database
     meters: Meters
-    _usage_through: int | None = None
+    _usage_through: int = 0
     _fresh_until: float = 0.0
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -110,9 +116,6 @@ class Reader:
 
     async def _read_usage(self, tx: AsyncSession) -> None:
         usage = ModelUsage
-        if self._usage_through is None:  # calls count from the first reading on
-            highest = select(func.coalesce(func.max(col(usage.id)), 0))
-            self._usage_through = int((await tx.execute(highest)).scalar_one())
         sums = (func.sum(col(part)) for part in (usage.input_tokens, usage.cached_tokens, usage.output_tokens))
         new = (col(usage.id) > self._usage_through, col(usage.created_at) < func.now() - _SETTLED)
         query = select(col(usage.job), col(usage.outcome), func.max(col(usage.id)), func.count(), *sums).where(*new)

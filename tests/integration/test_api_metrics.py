@@ -2,6 +2,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from sqlalchemy import delete
+from sqlmodel import col
+
 from api.meters import Meters, Reader
 from models.columns import utc_now
 from models.model_usage import ModelUsage
@@ -46,14 +49,12 @@ async def use(resources: "Resources", space: int, job: str, outcome: str, *, age
         tx.add(row)
 
 
-async def test_model_calls_are_counted_from_the_first_reading_on_and_each_once(
-    resources: "Resources", mint: "Mint"
-) -> None:
+async def test_model_calls_are_counted_from_the_store_and_each_once(resources: "Resources", mint: "Mint") -> None:
     key, job = await mint(), f"job-{uuid4().hex}"
     reader = Reader(resources.database, Meters())
     await use(resources, key.space, job, "ok")
-    await read_anew(reader)
-    for outcome in ("ok", "ok", "rate_limit"):
+    assert value(await read_anew(reader), "afterturn_model_calls_total", job=job, outcome="ok") == 1
+    for outcome in ("ok", "rate_limit"):
         await use(resources, key.space, job, outcome)
     await use(resources, key.space, job, "ok", age=0)  # neighbours of so young a row may still commit
     for _ in range(2):
@@ -62,6 +63,21 @@ async def test_model_calls_are_counted_from_the_first_reading_on_and_each_once(
         assert value(written, "afterturn_model_calls_total", job=job, outcome="rate_limit") == 1
         assert value(written, "afterturn_model_tokens_total", job=job, kind="input") == 300
         assert value(written, "afterturn_model_tokens_total", job=job, kind="cached") == 120
+
+
+async def test_a_restart_loses_no_model_call_and_a_deletion_takes_none_back(
+    resources: "Resources", mint: "Mint"
+) -> None:
+    key, job = await mint(), f"job-{uuid4().hex}"
+    for _ in range(3):
+        await use(resources, key.space, job, "ok")
+    reader = Reader(resources.database, Meters())
+    before = value(await read_anew(reader), "afterturn_model_calls_total", job=job, outcome="ok")
+    restarted = await read_anew(Reader(resources.database, Meters()))
+    assert value(restarted, "afterturn_model_calls_total", job=job, outcome="ok") == before == 3
+    async with resources.database.begin(key.space) as tx:
+        await tx.execute(delete(ModelUsage).where(col(ModelUsage.job) == job))
+    assert value(await read_anew(reader), "afterturn_model_calls_total", job=job, outcome="ok") == 3
 
 
 async def test_the_queue_is_measured_as_it_stands(
