@@ -51,5 +51,5 @@ def document(erasing: Erasing, proof: Mapping[str, Any]) -> dict[str, Any]:
         "kept": dict(KEPT),
         "recognises_a_returning_handle": _RECOGNISES,
         "not_covered": list(_NOT_COVERED),
-        "receipt": dict(proof),
+        "receipt": {"id": proof["receipt"]["id"], "proof": dict(proof)},
     }

@@ -26,6 +26,12 @@ _UNSAID = """
 DELETE FROM model_answers WHERE space_id = $1 AND subject_id = (SELECT subject_id FROM logs WHERE space_id = $1 AND id = $2)
 """
 
+# Else an operator could send one of the turns back to be observed.
+_NOT_SENT_BACK = """
+DELETE FROM quarantine WHERE space_id = $1 AND log_id = $2 AND turn_id IN (
+    SELECT id FROM turns WHERE space_id = $1 AND log_id = $2 AND conversation_id = ANY ($3::bigint[]))
+"""
+
 _UNREAD = """
 WITH unread AS (
     UPDATE turns SET state = 'skipped', reason = 'erased'
@@ -97,7 +103,8 @@ async def _from_log(connection: Connection, space: int, log: int, conversations:
         return 0
     for statement in (_END_CLAIMS, _UNSAID):
         await connection.execute(statement, space, log)
-    await connection.execute(_UNREAD, space, log, conversations)
+    for statement in (_NOT_SENT_BACK, _UNREAD):
+        await connection.execute(statement, space, log, conversations)
     touched = [row["id"] for row in await connection.fetch(_TOUCHED, space, log, conversations)]
     if touched:
         gone = await connection.fetch(_DELETE, space, log, touched)

@@ -1,11 +1,13 @@
 """The job that erases: batch by batch, through crashes, until nothing is found; and never a success before."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from cli.receipts import _check_certificate
 from gateways import signing
 from jobs import erase as job
 from jobs.erase import erase
@@ -44,7 +46,11 @@ async def test_a_person_is_erased_and_the_certificate_says_what_went(opened: Ope
         assert said["scan"]["clean"]
         assert said["scan"]["found"] == {}
         assert said["registry"]["version"] == registry.version()
-        assert said["receipt"]["receipt"]["counts"] == said["rows"]
+        assert said["receipt"]["proof"]["receipt"]["counts"] == said["rows"]
+        assert list(_check_certificate(now.certificate, public)) == []
+        told_otherwise = json.loads(json.dumps(now.certificate))
+        told_otherwise["document"]["receipt"]["proof"]["receipt"]["counts"]["turns"] = 1
+        assert len(list(_check_certificate(told_otherwise, public))) == 2
         async with book.resources.database.begin(book.space) as tx:
             connection = await driver(tx)
             told = await connection.fetch("SELECT event, ids FROM announcements WHERE space_id = $1", book.space)

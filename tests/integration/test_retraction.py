@@ -114,6 +114,18 @@ async def test_a_run_that_read_the_conversation_cannot_write_what_it_thought(ope
         assert (await book.log()).erased_turns == 1
 
 
+async def test_no_turn_of_it_can_be_sent_back_from_quarantine(opened: Opened) -> None:
+    async with opened() as book:
+        await two_conversations(book)
+        await book.write(
+            "INSERT INTO quarantine (space_id, log_id, turn_id, reason, attempts)"
+            " SELECT space_id, log_id, id, 'refusal', '[]' FROM turns WHERE space_id = $1 AND seq IN (1, 3)",
+            book.space,
+        )
+        await retracted(book, await conversation(book, 1))
+        assert [held.turn_id for held in await book.quarantine()] == [(await book.turns())[0].id]
+
+
 async def test_a_log_that_says_nothing_of_it_is_left_alone(opened: Opened) -> None:
     async with opened() as book:
         await two_conversations(book)
