@@ -16,6 +16,7 @@ from models.dataset import Row
 _SHOWN = 200  # rows of a data set
 _LARGEST = 512 * 1024  # characters of a data set on the page
 _LONGEST = 4_000  # characters of one value
+_FIRST = ("handles", "observations", "turns")  # what people look for
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c1c1c; background: #fff }
@@ -83,9 +84,10 @@ def _page(
     yield "<h1>What is kept about you</h1>\n<table><tbody>"
     yield from (f'<tr><th scope="row">{_text(name)}</th><td>{_value(fact)}</td></tr>' for name, fact in facts.items())
     yield "</tbody></table>\n<h2>Contents</h2>\n<ul>"
-    yield from (f'<li><a href="#{_text(one.name)}">{_text(one.name)}</a>: {one.rows}</li>' for one in sections)
+    in_order = sorted(sections, key=lambda one: (not one.rows, one.name not in _FIRST, one.name))
+    yield from (f'<li><a href="#{_text(one.name)}">{_text(one.name)}</a>: {one.rows}</li>' for one in in_order)
     yield "</ul>"
-    for section in sections:
+    for section in in_order:
         yield from section.written()
     yield "<h2>Not in this package</h2>\n<ul>"
     yield from (f"<li>{_text(one['what'])}: {_text(one['why'])}</li>" for one in left_out)

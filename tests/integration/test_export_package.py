@@ -13,6 +13,7 @@ import pytest
 from jobs import export as exporting
 from jobs.verdict import Done, Later
 from models.registry import DATA_SETS, NOTHING_PERSONAL
+from tests.integration import erasing
 from tests.integration.packing import Counter, counter, folder, lines
 
 if TYPE_CHECKING:
@@ -170,6 +171,56 @@ async def test_a_ready_package_of_somebody_erased_is_served_no_more(desk: Counte
     folder_of = "/".join((await desk.files())[0].split("/")[:2])
     await desk.run(export, "expire_export")
     assert await desk.store.files(folder_of) == []
+
+
+async def test_an_erasure_takes_packages_away_and_finds_nothing_left_of_them(desk: Counter) -> None:
+    await desk.say("hello")
+    export, _ = await desk.make()
+    half = desk.store.writing(f"{(await desk.files())[0].rsplit('/', 1)[0]}/{'0' * 32}.1")
+    await (await half.__aenter__()).write(b"of a run that died")
+    assert len(await desk.files()) == 2
+    erasure = await erasing.accept(desk.resources, desk.space, desk.key.owner)
+    assert await erasing.finish(desk.workshop, desk.space) == Done()
+    assert (await erasing.stands(desk.resources, desk.space, erasure)).state == "completed"
+    assert await desk.files() == []
+    for path in (f"/v1/exports/{export}", f"/v1/exports/{export}/package"):
+        assert (await desk.client.get(path, headers=desk.key.headers)).status_code == 404
+
+
+async def test_a_run_over_an_erased_row_takes_its_own_leftovers_away(desk: Counter) -> None:
+    export = await desk.ask()
+    claim = await desk.claim(export)
+    async with desk.store.writing(f"{claim.payload['folder']}/{export[4:]}.{claim.epoch - 1}") as writer:
+        await writer.write(b"of a run that died")
+    await desk.erase_person()
+    await desk.write("DELETE FROM exports WHERE space_id = $1", desk.space)
+    assert await exporting.export_subject(claim, desk.workshop) == Done()
+    assert await desk.files() == []
+
+
+async def test_sealed_receipts_come_with_their_proof(desk: Counter) -> None:
+    await desk.make()
+    await erasing.seal(desk.workshop, desk.space)
+    _, package = await desk.make()
+    proven = {line["action"]: line["proof"] for line in lines(package, "receipts.jsonl") if line["proof"]}
+    assert {"export.requested", "export.ready", "export.downloaded"} <= proven.keys()
+    assert proven["export.ready"]["receipt"]["action"] == "export.ready"
+
+
+async def test_expired_rows_are_counted_and_not_given(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    await desk.say("still here")
+    count = exporting.count
+
+    async def more(*arguments: Any) -> dict[str, int]:
+        counted = await count(*arguments)
+        return {**counted, "turns": counted["turns"] + 3}  # as a transaction that sees expired rows counts them
+
+    monkeypatch.setattr(exporting, "count", more)
+    _, package = await desk.make()
+    manifest = json.loads(package.read("manifest.json"))
+    (turns,) = [one for one in manifest["data_sets"] if one["name"] == "turns"]
+    assert (turns["rows"], turns["expired"]) == (1, 3)
+    assert "3 rows of turns" in [one["what"] for one in manifest["not_included"]]
 
 
 @pytest.mark.parametrize("dies_after", ["part", "file"])
