@@ -82,6 +82,22 @@ class Book:
         told = [{"role": "user", "content": turn} if isinstance(turn, str) else turn for turn in turns]
         return await self.post("/v1/turns", {"conversation_id": conversation, "turns": told, **more})
 
+    async def say_words(self, turns: int) -> list[str]:
+        """As many turns with a word each, which the scripted model notes."""
+        words = [token() for _ in range(turns)]
+        await self.say(*(f"My parcel is {one}" for one in words))
+        return words
+
+    async def assert_each_noted_once(self, words: Sequence[str]) -> None:
+        """All of it is observed, each word in one line, and nothing waits or is left behind."""
+        assert sorted(line.text for line in await self.lines()) == sorted(f"{one} came up" for one in words)
+        assert await self.states() == {"observed": len(words)}
+        log = await self.log()
+        assert (log.pending_turns, log.pending_tokens, log.oldest_pending_at) == (0, 0, None)
+        assert log.observed_through == log.last_seq
+        assert await self.waiting() == []
+        assert await self.answers_kept() == 0
+
     async def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         answer = await self.client.post(path, json={"agent": self.agent, **(body or {})}, headers=self.key.headers)
         assert answer.is_success, answer.text

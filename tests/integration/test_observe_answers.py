@@ -8,7 +8,6 @@ import pytest
 
 from gateways.scripted_behaviour import Asked
 from jobs.verdict import Done, Later
-from tests.integration.logbook import Book, Shelf, token
 
 Opened = Callable[..., Any]
 
@@ -27,59 +26,37 @@ PASSING = (
 )
 
 
-@pytest.fixture
-def opened(settings: Any, resources: Any, mint: Any, serving: Any, client: Any) -> Opened:
-    return Shelf(settings, resources, mint, serving, client).opened
-
-
-async def said(book: Book, turns: int) -> list[str]:
-    """As many turns with a word each."""
-    words = [token() for _ in range(turns)]
-    await book.say(*(f"My parcel is {word}" for word in words))
-    return words
-
-
-async def assert_each_noted_once(book: Book, words: list[str]) -> None:
-    assert sorted(line.text for line in await book.lines()) == sorted(f"{word} came up" for word in words)
-    assert await book.states() == {"observed": len(words)}
-    log = await book.log()
-    assert (log.pending_turns, log.pending_tokens, log.oldest_pending_at) == (0, 0, None)
-    assert log.observed_through == log.last_seq
-    assert await book.waiting() == []
-    assert await book.answers_kept() == 0
-
-
 @pytest.mark.parametrize(
     "behaviour", ["good", "slow", "fenced", "prose", "in_parts", "wrong_type", "no_json_schema", "no_formats"]
 )
 async def test_an_answer_of_use_is_observed_at_once_whatever_stands_around_it(opened: Opened, behaviour: str) -> None:
     async with opened({"play": behaviour, "seconds": 0.05}) as book:
-        words = await said(book, 5)
+        words = await book.say_words(5)
         assert isinstance(await book.run(), Done)
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 @pytest.mark.parametrize("behaviour", ASKED_AGAIN)
 async def test_an_answer_of_no_use_is_asked_for_again_with_what_was_wrong(opened: Opened, behaviour: str) -> None:
     async with opened([behaviour, "good"]) as book:
-        words = await said(book, 5)
+        words = await book.say_words(5)
         assert isinstance(await book.run(), Done)
         first, second = (asked.user for asked in book.model.asked)
         assert second.startswith(first)
         assert second.removeprefix(first).startswith("\n# Your last answer ")
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 @pytest.mark.parametrize("behaviour", TOO_MUCH)
 async def test_an_answer_that_breaks_off_means_fewer_turns_at_once(opened: Opened, behaviour: str) -> None:
     async with opened([behaviour, "good"]) as book:
-        words = await said(book, 6)
+        words = await book.say_words(6)
         assert await book.run_until_idle() == [Done(), Done()]
         shares = [[word for word in words if word in asked.user] for asked in book.model.asked]
         assert shares[0] == words
         assert 0 < len(shares[1]) < 6  # the first answer, cut in the middle, was not taken for all there is
         assert shares[1] == words[: len(shares[1])]
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 @pytest.mark.parametrize("behaviour", [*ASKED_AGAIN, *TOO_MUCH])
@@ -87,7 +64,7 @@ async def test_a_turn_that_spoils_every_answer_is_set_aside_alone_with_its_attem
     opened: Opened, behaviour: str
 ) -> None:
     async with opened("good") as book:
-        words = await said(book, 8)
+        words = await book.say_words(8)
         bad = words[4]
         book.model.play(lambda asked: behaviour if bad in asked.user else "good")
         verdicts = await book.run_until_idle()
@@ -110,7 +87,7 @@ async def test_a_turn_that_spoils_every_answer_is_set_aside_alone_with_its_attem
 
 async def test_three_spaced_tries_stand_between_a_turn_and_the_quarantine(opened: Opened) -> None:
     async with opened("babble") as book:
-        await said(book, 1)
+        await book.say_words(1)
         for attempt in (1, 2):
             claim = await book.claim()
             verdict = await book.run(claim=claim)
@@ -126,11 +103,11 @@ async def test_three_spaced_tries_stand_between_a_turn_and_the_quarantine(opened
 
 async def test_a_server_that_is_well_again_before_the_third_try_loses_no_turn(opened: Opened) -> None:
     async with opened("babble") as book:
-        words = await said(book, 3)
+        words = await book.say_words(3)
         await book.run()
         await book.heal()
         await book.run_until_idle()
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 @pytest.mark.parametrize(("behaviour", "outcome"), PASSING)
@@ -138,7 +115,7 @@ async def test_what_passes_by_itself_costs_no_attempt_and_quarantines_nothing(
     opened: Opened, behaviour: str, outcome: str
 ) -> None:
     async with opened({"play": behaviour, "seconds": 0.5}, model_timeout=timedelta(milliseconds=300)) as book:
-        words = await said(book, 2)
+        words = await book.say_words(2)
         for _ in range(3):
             verdict = await book.run()
             assert isinstance(verdict, Later)
@@ -150,13 +127,13 @@ async def test_what_passes_by_itself_costs_no_attempt_and_quarantines_nothing(
         assert (await book.coverage())["last_error"]["code"] in (outcome, "paced")
         await book.heal()
         await book.run_until_idle()
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
         assert (await book.coverage())["last_error"] is None
 
 
 async def test_an_outage_longer_than_all_retries_loses_nothing(opened: Opened) -> None:
     async with opened("server_error") as book:
-        words = await said(book, 4)
+        words = await book.say_words(4)
         for _ in range(60):
             verdict = await book.run()
             assert isinstance(verdict, Later)
@@ -166,12 +143,12 @@ async def test_an_outage_longer_than_all_retries_loses_nothing(opened: Opened) -
         assert waits == 60
         await book.heal()
         await book.run_until_idle()
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 async def test_retry_after_is_obeyed_by_every_worker(opened: Opened) -> None:
     async with opened({"play": "rate_limited", "retry_after": "7"}) as book, opened("good", key=book.key) as other:
-        await said(book, 1)
+        await book.say_words(1)
         assert await book.run() == Later(7.0, "rate_limit", counts=False)
         (waiting,) = await book.work("ready")
         assert 6 < (waiting.run_at - (await book.log()).last_error_at).total_seconds() < 8
@@ -187,16 +164,16 @@ async def test_retry_after_is_obeyed_by_every_worker(opened: Opened) -> None:
 
 async def test_the_cheap_model_is_asked_for_by_name(opened: Opened) -> None:
     async with opened("good", memory_worker_model="tiny-and-cheap:v2") as book:
-        await said(book, 1)
+        await book.say_words(1)
         await book.run()
         assert [asked.body["model"] for asked in book.model.asked] == ["tiny-and-cheap:v2"]
 
 
 async def test_past_the_daily_cap_work_waits_visibly_and_goes_on_the_next_day(opened: Opened) -> None:
     async with opened("good", model_daily_tokens=10) as book:
-        first = await said(book, 2)
+        first = await book.say_words(2)
         await book.run()
-        second = await said(book, 2)
+        second = await book.say_words(2)
         verdict = await book.run()
         assert verdict == Later(900.0, "daily_cap", counts=False)
         assert book.model.count == 1
@@ -206,14 +183,14 @@ async def test_past_the_daily_cap_work_waits_visibly_and_goes_on_the_next_day(op
         assert coverage["turns"]["pending"] == 2
         await book.write("UPDATE model_usage SET created_at = created_at - interval '1 day'")
         await book.run_until_idle()
-        await assert_each_noted_once(book, first + second)
+        await book.assert_each_noted_once(first + second)
 
 
 async def test_what_the_model_cost_is_on_record(opened: Opened) -> None:
     from models.model_usage import ModelUsage
 
     async with opened(["rate_limited", "good"]) as book:
-        await said(book, 1)
+        await book.say_words(1)
         await book.run()
         await book.heal()
         await book.run()
@@ -226,11 +203,11 @@ async def test_what_the_model_cost_is_on_record(opened: Opened) -> None:
 
 async def test_an_operator_sends_a_turn_back_and_it_is_observed_once_at_the_end_of_its_log(opened: Opened) -> None:
     async with opened("good") as book:
-        words = await said(book, 5)
+        words = await book.say_words(5)
         book.model.play(lambda asked: "babble" if words[1] in asked.user else "good")
         await book.run_until_idle()
         (held,) = await book.quarantine()
-        later = await said(book, 1)
+        later = await book.say_words(1)
         await book.heal()
 
         path = f"/v1/quarantine/{held.id}/retry"
@@ -240,7 +217,7 @@ async def test_an_operator_sends_a_turn_back_and_it_is_observed_once_at_the_end_
         *_, last = await book.turns()
         assert (last.id, last.state) == (held.turn_id, "pending")
         await book.run_until_idle()
-        await assert_each_noted_once(book, words + later)
+        await book.assert_each_noted_once(words + later)
         assert await book.quarantine() == []
 
 

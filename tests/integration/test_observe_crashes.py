@@ -11,36 +11,16 @@ from jobs.mind import MindBroke
 from jobs.observe import _write
 from jobs.verdict import Done, Later
 from models.work import Superseded
-from tests.integration.logbook import Book, Shelf, token
+from tests.integration.logbook import token
 
 Opened = Callable[..., Any]
-
-
-@pytest.fixture
-def opened(settings: Any, resources: Any, mint: Any, serving: Any, client: Any) -> Opened:
-    return Shelf(settings, resources, mint, serving, client).opened
-
-
-async def said(book: Book, turns: int) -> list[str]:
-    """As many turns with a word each."""
-    words = [token() for _ in range(turns)]
-    await book.say(*(f"My parcel is {word}" for word in words))
-    return words
-
-
-async def assert_each_noted_once(book: Book, words: list[str]) -> None:
-    assert sorted(line.text for line in await book.lines()) == sorted(f"{word} came up" for word in words)
-    assert await book.states() == {"observed": len(words)}
-    assert (await book.log()).pending_turns == 0
-    assert await book.waiting() == []
-    assert await book.answers_kept() == 0
 
 
 async def test_a_worker_that_dies_between_answer_and_commit_leaves_an_answer_that_is_used(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened("good") as book:
-        words = await said(book, 5)
+        words = await book.say_words(5)
         claim = await book.claim()
         with monkeypatch.context() as patched:
             patched.setattr("jobs.observe._write", dies)
@@ -50,14 +30,14 @@ async def test_a_worker_that_dies_between_answer_and_commit_leaves_an_answer_tha
         await book.crash(claim)
         assert isinstance(await book.run(), Done)
         assert book.model.count == 1
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 async def test_a_run_that_narrows_and_dies_pays_for_no_question_twice(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(["babble", "babble", "babble", "babble", "good"]) as book:
-        words = await said(book, 8)
+        words = await book.say_words(8)
         claim = await book.claim()
         with monkeypatch.context() as patched:
             patched.setattr("jobs.observe._write", dies)
@@ -68,12 +48,12 @@ async def test_a_run_that_narrows_and_dies_pays_for_no_question_twice(
         assert isinstance(await book.run(), Done)
         assert book.model.count == asked == 5
         await book.run_until_idle()
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 async def test_a_worker_that_dies_before_the_answer_asks_again(opened: Opened) -> None:
     async with opened("hanging") as book:
-        words = await said(book, 5)
+        words = await book.say_words(5)
         claim = await book.claim()
         run = asyncio.create_task(book.run(claim=claim))
         await book.model.received(1)
@@ -83,7 +63,7 @@ async def test_a_worker_that_dies_before_the_answer_asks_again(opened: Opened) -
         await book.heal()
         assert isinstance(await book.run(), Done)
         assert book.model.count == 2
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 @pytest.mark.parametrize("thinks", ["a model", "the built-in"])
@@ -147,7 +127,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Awaitab
 
 async def test_a_run_whose_cursor_was_moved_by_somebody_else_writes_nothing(opened: Opened, meanwhile: Any) -> None:
     async with opened("good") as book:
-        await said(book, 3)
+        await book.say_words(3)
         (first, *_) = await book.turns()
 
         async def somebody_else() -> None:
@@ -175,7 +155,7 @@ async def test_a_run_whose_claim_was_taken_over_writes_nothing_and_raises_supers
     opened: Opened, meanwhile: Any
 ) -> None:
     async with opened("good") as book:
-        words = await said(book, 3)
+        words = await book.say_words(3)
         paused = await book.claim()
 
         async def others_take_over() -> None:
@@ -185,12 +165,12 @@ async def test_a_run_whose_claim_was_taken_over_writes_nothing_and_raises_supers
         meanwhile(others_take_over)
         with pytest.raises(Superseded):
             await book.run(claim=paused)
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 async def test_a_log_that_was_deleted_meanwhile_takes_nothing(opened: Opened, meanwhile: Any) -> None:
     async with opened("good") as book:
-        await said(book, 3)
+        await book.say_words(3)
         meanwhile(book.delete_log)
         assert isinstance(await book.run(), Done)
         from models.observation import Observation
@@ -200,14 +180,14 @@ async def test_a_log_that_was_deleted_meanwhile_takes_nothing(opened: Opened, me
         assert await book.rows(StoredTurn) == []
         assert await book.answers_kept() == 0
         assert await book.waiting() == []
-        words = await said(book, 2)  # the person goes on: a new log with a new id
+        words = await book.say_words(2)  # the person goes on: a new log with a new id
         await book.run_until_idle()
-        await assert_each_noted_once(book, words)
+        await book.assert_each_noted_once(words)
 
 
 async def test_work_for_a_log_that_is_gone_ends_quietly(opened: Opened) -> None:
     async with opened("good") as book:
-        await said(book, 3)
+        await book.say_words(3)
         await book.delete_log()
         await book.run_until_idle()
         assert book.model.count == 0
@@ -219,11 +199,11 @@ async def test_turns_that_come_while_their_log_is_observed_are_observed_next(
     opened: Opened, meanwhile: Any, threshold: int
 ) -> None:
     async with opened("good", observer_threshold=threshold) as book:
-        early = await said(book, 3)
+        early = await book.say_words(3)
         late: list[str] = []
 
         async def goes_on() -> None:
-            late.extend(await said(book, 2))
+            late.extend(await book.say_words(2))
 
         meanwhile(goes_on)
         await book.run()
@@ -234,12 +214,12 @@ async def test_turns_that_come_while_their_log_is_observed_are_observed_next(
         due = log.oldest_pending_at + book.workshop.rhythm.max_age if threshold == 8_000 else waiting.created_at
         assert abs((waiting.run_at - due).total_seconds()) < 1
         await book.run_until_idle()
-        await assert_each_noted_once(book, early + late)
+        await book.assert_each_noted_once(early + late)
 
 
 async def test_a_run_that_fails_meets_the_work_that_came_meanwhile_and_becomes_one_with_it(opened: Opened) -> None:
     async with opened("babble") as book:
-        words = await said(book, 1)
+        words = await book.say_words(1)
         claim = await book.claim()
         await book.post("/v1/observations/flush")
         await book.run(claim=claim)
@@ -247,7 +227,7 @@ async def test_a_run_that_fails_meets_the_work_that_came_meanwhile_and_becomes_o
         assert (await book.work("ready"))[0].attempt == 1
         await book.heal()
         await book.run_until_idle()
-        await assert_each_noted_once(book, words)  # the merged work's answers are forgotten as well
+        await book.assert_each_noted_once(words)  # the merged work's answers are forgotten as well
 
 
 async def dies(*_: Any) -> Any:

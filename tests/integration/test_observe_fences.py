@@ -15,7 +15,7 @@ from memory import observer, tokens
 from memory.observation import Kind, Line, Priority
 from memory.outcome import Answer, Outcome
 from memory.turn import Role, ToolCall, Turn
-from tests.integration.logbook import Shelf, token
+from tests.integration.logbook import token
 
 Opened = Callable[..., Any]
 
@@ -49,11 +49,6 @@ MARKERS = [
 
 forged = st.lists(st.one_of(st.sampled_from(MARKERS), st.text(max_size=8)), max_size=12).map("".join)
 said = st.tuples(st.sampled_from([Role.USER, Role.ASSISTANT, Role.TOOL]), forged, forged, st.none() | forged)
-
-
-@pytest.fixture
-def opened(settings: Any, resources: Any, mint: Any, serving: Any, client: Any) -> Opened:
-    return Shelf(settings, resources, mint, serving, client).opened
 
 
 def turn(number: int, role: Role, text: str, name: str | None = None, calls: tuple[ToolCall, ...] = ()) -> Turn:

@@ -8,14 +8,9 @@ import pytest
 
 from jobs.verdict import Done, Later
 from memory import tokens
-from tests.integration.logbook import Book, Shelf, token
+from tests.integration.logbook import Book, token
 
 Opened = Callable[..., Any]
-
-
-@pytest.fixture
-def opened(settings: Any, resources: Any, mint: Any, serving: Any, client: Any) -> Opened:
-    return Shelf(settings, resources, mint, serving, client).opened
 
 
 async def due_now(book: Book) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import pytest
 from structlog.testing import capture_logs
 
 from config.settings import Settings
@@ -21,31 +20,13 @@ from jobs.job import Job
 from jobs.letters import QueueClass
 from jobs.verdict import Nothing, Verdict
 from models import work
-from models.database import Database, connect
+from models.database import Database
 from models.work import Added, Claim, Letter
 from scheduler.reconciler import Hook, Reconciler, Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
 
 LIMIT = timedelta(seconds=60)
 STAFFING = Staffing(claim=timedelta(seconds=6), grace=timedelta(seconds=5), look_every=timedelta(seconds=0.5))
-
-
-@pytest.fixture(scope="module")
-async def database(settings: Settings) -> AsyncIterator[Database]:
-    async with connect(settings.stores.database_url.get_secret_value()) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def bell(settings: Settings) -> AsyncIterator[Bell]:
-    rings = Bell.connect(settings.stores.redis_url.get_secret_value())
-    yield rings
-    await rings.close()
-
-
-@pytest.fixture
-def kind() -> str:
-    return f"kind-{uuid4().hex}"
 
 
 @asynccontextmanager
