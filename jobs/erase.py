@@ -17,8 +17,8 @@ from jobs.resources import Workshop
 from jobs.verdict import Done, Later, Nothing, Verdict
 from models import erasing as erasures
 from models import receipt as receipts
+from models import retraction, work
 from models import seal as seals
-from models import work
 from models.announcement import Event, announce
 from models.database import Connection, driver
 from models.dataset import DataSet, Filed, Place, Target, Walked
@@ -61,6 +61,7 @@ async def _read(claim: Claim, workshop: Workshop) -> Erasing | None:
 
 async def delete(claim: Claim, erasing: Erasing, workshop: Workshop) -> None:
     """Every data set, until each has nothing of the target left."""
+    apart = await _is_apart(erasing, workshop)
     for data_set in DATA_SETS:
         left = erasing.target
         if isinstance(data_set, Filed) and workshop.packages is not None:
@@ -68,9 +69,16 @@ async def delete(claim: Claim, erasing: Erasing, workshop: Workshop) -> None:
                 await workshop.packages.remove(folder)
         if isinstance(data_set, Walked):
             await _walk_through(claim, erasing, data_set, workshop)
-            left = replace(left, logs=())
+            left = replace(left, logs=(), conversations=() if apart else left.conversations)
         while await _delete_batch(claim, erasing, data_set, left, workshop):
             pass
+
+
+async def _is_apart(erasing: Erasing, workshop: Workshop) -> bool:
+    """One pass over the person's turns, while they are there, saves several over what is left of them."""
+    async with workshop.database.pool.acquire() as connection, connection.transaction():
+        await connection.execute(_LIGHTLY, str(erasing.space))
+        return await retraction.is_apart(connection, erasing.target)
 
 
 async def _walk_through(claim: Claim, erasing: Erasing, data_set: Walked, workshop: Workshop) -> None:

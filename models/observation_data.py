@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from models.content import open_line
 from models.database import Connection
-from models.dataset import Holds, Keys, Row, Tables, Target
+from models.dataset import Holds, Keys, Place, Row, Tables, Target
 from models.observation import Observation
 from models.retraction import retract
 from models.rows import Rows, Way, instant
@@ -74,6 +74,9 @@ class ObservationData:
         if gone := await _ROWS.erase(connection, target, most):
             return gone
         return await retract(connection, target)  # a log is small by design, and half a retraction would be none
+
+    async def walk(self, connection: Connection, target: Target, place: Place, most: int) -> tuple[int, Place | None]:
+        return await _ROWS.by_log(connection, target, place, most)
 
     def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
         return _ROWS.export(connection, target, keys)

@@ -13,6 +13,11 @@ SELECT DISTINCT log_id FROM turns
 WHERE space_id = $1 AND conversation_id = ANY ($2::bigint[]) AND log_id <> ALL ($3::bigint[]) ORDER BY log_id
 """
 
+_STAND_ELSEWHERE = """
+SELECT EXISTS (
+    SELECT FROM turns WHERE space_id = $1 AND conversation_id = ANY ($2::bigint[]) AND log_id <> ALL ($3::bigint[]))
+"""
+
 _LOCK = "SELECT true FROM logs WHERE space_id = $1 AND id = $2 FOR UPDATE"
 
 # As if their workers had died: the work is taken up again, from what the log is then.
@@ -87,6 +92,12 @@ UPDATE logs l SET
         SELECT t.created_at FROM turns t WHERE t.log_id = l.id AND t.state = 'pending' ORDER BY t.seq LIMIT 1)
 WHERE space_id = $1 AND id = $2
 """
+
+
+async def is_apart(connection: Connection, target: Target) -> bool:
+    """Whether all turns of the target's conversations stand in its own logs: then nothing is to be retracted."""
+    query = f"SELECT EXISTS ({_LOGS})"
+    return not await connection.fetchval(query, target.space, list(target.conversations), list(target.logs))
 
 
 async def retract(connection: Connection, target: Target) -> int:

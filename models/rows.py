@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from models.database import Connection
-from models.dataset import Holds, Keys, Row, Tables, Target
+from models.dataset import Holds, Keys, Place, Row, Tables, Target
 
 _AT_ONCE = 150  # rows that an export asks for: a turn may be of 256 KB, and as many are on their way
 _TYPES = {"subjects": "uuid", "logs": "bigint", "conversations": "bigint"}
@@ -57,6 +57,14 @@ class Rows:
             if ids and (gone := number(await connection.execute(self._delete(way), target.space, list(ids), most))):
                 return gone
         return 0
+
+    async def by_log(self, connection: Connection, target: Target, place: Place, most: int) -> tuple[int, Place | None]:
+        """As `erase`, log by log, past those that are done."""
+        nth = place[0]
+        if nth >= len(target.logs):
+            return 0, None
+        gone = await self.erase(connection, Target(target.space, logs=target.logs[nth : nth + 1]), most)
+        return gone, (nth, 0) if gone == most else (nth + 1, 0)
 
     async def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
         """Each row, opened."""
