@@ -89,7 +89,8 @@ async def ask_for_export(ask: ExportAsk, request: Request, desk: AtDesk, caller:
             desk.people.forget(subject)
             continue
         desk.ring(added)
-        return Accepted(id=opaque(export), state="accepted")
+        state = "accepted" if added else (await exporting.find(desk.resources, credential.space, export)).state
+        return Accepted(id=opaque(export), state=state)
     raise problems.not_found()
 
 

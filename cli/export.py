@@ -1,7 +1,6 @@
 """`afterturn export`: a package of everything about one person, asked for, awaited, and written to a file."""
 
 import asyncio
-import getpass
 import os
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from cli import spaces
+from cli.actor import actor
 from cli.failure import Failed, WrongUse
 from cli.output import answer, remark
 from cli.owner import checked
@@ -89,13 +89,7 @@ async def _request(resources: Resources, place: Place, wanted: Wanted) -> Reques
     subject = await people.subject(place.id, place.lookup_key, wanted.handle(), make=False)
     if subject is None:
         raise NobodyThere
-    return Request(place.id, subject, await _actor(resources, place))
-
-
-async def _actor(resources: Resources, place: Place) -> str:
-    """Who types this, as receipts may tell it: an opaque id of the operating system's user."""
-    key = await resources.keys.key(place.lookup_key)
-    return f"cli:{key.digest(getpass.getuser(), 'cli/actor').hex()}"
+    return Request(place.id, subject, await actor(resources, place))
 
 
 async def _awaited(resources: Resources, package: Package, gauge: "Gauge") -> Package:

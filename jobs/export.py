@@ -15,7 +15,7 @@ from jobs.package import Package
 from jobs.package_filling import Press, Source, count, fill
 from jobs.package_manifest import Origin
 from jobs.resources import Workshop
-from jobs.verdict import Done, Hopeless, Later, Verdict
+from jobs.verdict import Done, Hopeless, Later, Nothing, Verdict
 from models import export_package as exports
 from models import receipt as receipts
 from models import registry, work
@@ -30,6 +30,7 @@ from models.work import Claim, Superseded
 from privacy.package_cipher import Sealer
 
 _BEAT = 1.0  # seconds between words of progress
+_UNTIL_ERASED = 5.0  # seconds until another look, while a conversation is being erased
 _STILL_GOING = 3600.0  # seconds until the sweep looks again after a package that is not to go yet
 
 _log = structlog.get_logger()
@@ -37,6 +38,10 @@ _log = structlog.get_logger()
 
 class Gone(Exception):
     """The person was erased while the package was made."""
+
+
+class HalfErased(Exception):
+    """Part of what would go in is being erased: a package is made when that is done."""
 
 
 @dataclass(slots=True)
@@ -72,29 +77,36 @@ async def export_subject(claim: Claim, workshop: Workshop) -> Verdict:
     if workshop.packages is None:
         return Hopeless("packages_off")
     run = Run(claim, workshop, workshop.packages, UUID(claim.payload["export"]), claim.payload["folder"])
-    await _remove_leftovers(run.store, run.folder, run.export)
     try:
         subject = await _begin(run)
+        if subject is None:
+            return Nothing()
+        await _remove_leftovers(run.store, run.folder, run.export)
         made, target = await _make(run, subject)
+    except HalfErased:
+        return Later(_UNTIL_ERASED, "erasure_in_progress", counts=False)
     except (Gone, KeyGone):
         return await _cancel(run)
     return await _commit(run, subject, made, target)
 
 
-async def _begin(run: Run) -> UUID:
+async def _begin(run: Run) -> UUID | None:
+    """Whose package it is. None: it is made already, or was given up."""
     async with run.workshop.database.begin(run.claim.space_id) as tx:
         connection = await driver(tx)
         await exports.begin(connection, run.claim.space_id, run.export)
         found = await exports.find(connection, run.claim.space_id, run.export)
-    if found is None or found.state != "running":
+    if found is None or found.state == "cancelled":
         raise Gone
-    return found.subject
+    return found.subject if found.state == "running" else None
 
 
 async def _make(run: Run, subject: UUID) -> tuple[Made, Target]:
     """The package in its store, as this run's file."""
     async with snapshot(run.workshop.database, run.claim.space_id) as seen:
         target = await exports.target(seen, run.claim.space_id, subject)
+        if await exports.half_erased(seen, target):
+            raise HalfErased
         keys = await run.workshop.keys.keys(target.subjects)
         source = Source(seen, target, keys)
         origin = await _origin(source, run.export, subject)
@@ -156,8 +168,10 @@ async def _announce(run: Run, subject: UUID, made: Made, target: Target) -> bool
         connection = await driver(tx)
         if not await exports.stand(connection, space, target.subjects):
             return False
-        await work.complete(connection, run.claim)
         until = await exports.finish(connection, space, run.export, made)
+        if until is None:
+            return False
+        await work.complete(connection, run.claim)
         counts = {"bytes": made.size, "rows": sum(made.counts.values())}
         await receipts.write(connection, _receipt(run, "export.ready", subject, counts))
         await announce(connection, space, Event.EXPORT_READY, {"export": exports.opaque(run.export)})

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, LargeBinary, Uuid
@@ -14,8 +14,8 @@ from sqlmodel import Field, SQLModel
 
 from models.columns import created, moment, space
 from models.database import Connection
-from models.dataset import Holds, Keys, Row, Tables, Target
-from models.rows import Rows, Way, instant, number
+from models.dataset import Target
+from models.rows import number
 
 KEPT = timedelta(days=7)  # how long a package lies ready
 
@@ -156,6 +156,20 @@ async def begin(connection: Connection, space: int, export: UUID) -> None:
     )
 
 
+# Turns that are about to go are still in the snapshot of whoever looks now.
+_ERASING = """
+SELECT EXISTS (
+    SELECT FROM erasures e CROSS JOIN LATERAL jsonb_array_elements_text(e.target->'conversations') AS c (id)
+    WHERE e.space_id = $1 AND e.state IN ('accepted', 'running', 'incomplete') AND EXISTS (
+        SELECT FROM turns t WHERE t.conversation_id = c.id::bigint AND t.log_id = ANY ($2::bigint[])))
+"""
+
+
+async def half_erased(connection: Connection, target: Target) -> bool:
+    """Is something of the target's logs being erased right now, a conversation say?"""
+    return bool(await connection.fetchval(_ERASING, target.space, list(target.logs)))
+
+
 async def stand(connection: Connection, space: int, subjects: Sequence[UUID]) -> bool:
     """The fence: are all of them there still? They stay until the transaction ends."""
     rows = await connection.fetch(
@@ -165,13 +179,13 @@ async def stand(connection: Connection, space: int, subjects: Sequence[UUID]) ->
     return len(rows) == len(set(subjects))
 
 
-async def finish(connection: Connection, space: int, export: UUID, made: Made) -> datetime:
-    """It can be fetched, until the instant that is answered."""
-    until: datetime = await connection.fetchval(
+async def finish(connection: Connection, space: int, export: UUID, made: Made) -> datetime | None:
+    """It can be fetched, until the instant that is answered. None: it was cancelled meanwhile."""
+    until: datetime | None = await connection.fetchval(
         """
         UPDATE exports SET state = 'ready', file = $3, size = $4, counts = $5::text::jsonb, as_of = $6,
             finished_at = clock_timestamp(), expires_at = clock_timestamp() + $7::interval
-        WHERE space_id = $1 AND id = $2 RETURNING expires_at
+        WHERE space_id = $1 AND id = $2 AND state = 'running' RETURNING expires_at
         """,
         *(space, export, made.file, made.size, json.dumps(dict(made.counts)), made.as_of, KEPT),
     )
@@ -183,7 +197,7 @@ async def end(connection: Connection, space: int, export: UUID, state: str) -> b
     ended = await connection.execute(
         """
         UPDATE exports SET state = $3, file = NULL, finished_at = coalesce(finished_at, clock_timestamp())
-        WHERE space_id = $1 AND id = $2 AND state IN ('accepted', 'running', 'ready')
+        WHERE space_id = $1 AND id = $2 AND (state IN ('accepted', 'running', 'ready') OR file IS NOT NULL)
         """,
         *(space, export, state),
     )
@@ -206,57 +220,3 @@ async def target(connection: Connection, space: int, subject: UUID) -> Target:
         logs=tuple(row["id"] for row in logs),
         conversations=tuple(row["id"] for row in conversations),
     )
-
-
-def _show(row: Any, keys: Keys) -> Row:  # noqa: ARG001 - nothing of it is sealed
-    return {
-        "id": opaque(row["id"]),
-        "state": row["state"],
-        "asked_at": instant(row["created_at"]),
-        "as_of": instant(row["as_of"]),
-        "bytes": row["size"],
-    }
-
-
-_ROWS = Rows(
-    name="exports",
-    table="exports",
-    columns={
-        "asked": Holds.DIGEST,
-        "actor": Holds.ID,
-        "state": Holds.CODE,
-        "file": Holds.ID,
-        "counts": Holds.NUMBERS,
-    },
-    ways=(Way("subject_id", "subjects"),),
-    show=_show,
-    order="created_at, id",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ExportData:
-    """Exports as a data set, with the packages that lie beside its rows."""
-
-    name: ClassVar[str] = _ROWS.name
-    tables: ClassVar[Tables] = _ROWS.tables
-
-    async def count(self, connection: Connection, target: Target) -> int:
-        return await _ROWS.count(connection, target)
-
-    async def erase(self, connection: Connection, target: Target, most: int) -> int:
-        return await _ROWS.erase(connection, target, most)
-
-    def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
-        return _ROWS.export(connection, target, keys)
-
-    async def expire(self, connection: Connection, space: int, most: int) -> int:  # noqa: ARG002 - see below
-        """Nothing: each package has a letter of its own that is due when its time is over, and takes its file away."""
-        return 0
-
-    def folders(self, target: Target) -> Sequence[str]:
-        """Where every package of the target lies, also one that no row names."""
-        return [folder(target.space, subject) for subject in target.subjects]
-
-
-EXPORTS = ExportData()

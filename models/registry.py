@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from models.api_key_data import API_KEYS
 from models.conversation_data import CONVERSATIONS
 from models.dataset import DataSet
-from models.export_package import EXPORTS
+from models.export_data import EXPORTS
 from models.log_data import GENERATIONS, LOGS
 from models.model_answer_data import MODEL_ANSWERS
 from models.observation_data import OBSERVATIONS

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jobs import export as exporting
+from jobs import package_filling
 from jobs.verdict import Done, Later
 from models.registry import DATA_SETS, NOTHING_PERSONAL
 from tests.integration import erasing
@@ -102,7 +103,7 @@ async def test_two_packages_of_one_state_differ_in_ids_and_times_alone(desk: Cou
     await desk.say(*(f"line {number}" for number in range(50)))
     first, second = await asyncio.gather(desk.ask(), desk.ask())
     assert first != second
-    assert [await desk.run(one) for one in (first, second)] == [Done(), Done()]
+    assert await asyncio.gather(desk.run(first), desk.run(second)) == [Done(), Done()]
     packages = [await desk.fetch(one) for one in (first, second)]
     assert packages[0].namelist() == packages[1].namelist()
     assert {entry.date_time for package in packages for entry in package.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -131,71 +132,21 @@ async def test_a_package_shows_one_instant_whatever_is_written_meanwhile(
     assert len(lines(package, "data/logs.jsonl")) == len(lines(package, "data/conversations.jsonl")) == 1
 
 
-async def test_an_erasure_meanwhile_cancels_it_and_takes_away_what_it_wrote(
-    desk: Counter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await desk.say("soon gone")
+async def test_its_progress_can_be_seen(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    await desk.say(*(f"line {number}" for number in range(20)))
+    monkeypatch.setattr(package_filling, "_AT_ONCE", 1)
+    monkeypatch.setattr(exporting, "_BEAT", 0.0)
+    beat, seen = exporting.Run.beat, []
+
+    async def watched(run: Any, *told: Any) -> None:
+        await beat(run, *told)
+        seen.append((await desk.look(export))["progress"])
+
+    monkeypatch.setattr(exporting.Run, "beat", watched)
     export = await desk.ask()
-    fill = exporting.fill
-
-    async def fill_too_late(*arguments: Any) -> Any:
-        filled = await fill(*arguments)
-        assert len(await desk.files()) == 1
-        await desk.erase_person()
-        return filled
-
-    monkeypatch.setattr(exporting, "fill", fill_too_late)
-    assert await desk.run(export) == Done()
-    assert await desk.files() == []
-    assert (await desk.look(export))["state"] == "cancelled"
-    assert (await desk.try_fetching(export)).status_code == 409
-    assert len(await desk.receipts("export.cancelled")) == 1
-    assert await desk.receipts("export.ready") == []
-
-
-async def test_a_run_notices_an_erasure_before_its_end(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
-    export = await desk.ask()
-    await desk.erase_person()
-    monkeypatch.setattr(exporting, "_fill", None)  # never reached
-    assert await desk.run(export) == Done()
-    assert (await desk.look(export))["state"] == "cancelled"
-
-
-async def test_a_ready_package_of_somebody_erased_is_served_no_more(desk: Counter) -> None:
-    await desk.say("hello")
-    export, _ = await desk.make()
-    await desk.erase_person()
-    refused = await desk.try_fetching(export)
-    assert (refused.status_code, refused.json()["state"]) == (409, "cancelled")
-    assert len(await desk.receipts("export.downloaded")) == 1
-    folder_of = "/".join((await desk.files())[0].split("/")[:2])
-    await desk.run(export, "expire_export")
-    assert await desk.store.files(folder_of) == []
-
-
-async def test_an_erasure_takes_packages_away_and_finds_nothing_left_of_them(desk: Counter) -> None:
-    await desk.say("hello")
-    export, _ = await desk.make()
-    half = desk.store.writing(f"{(await desk.files())[0].rsplit('/', 1)[0]}/{'0' * 32}.1")
-    await (await half.__aenter__()).write(b"of a run that died")
-    assert len(await desk.files()) == 2
-    erasure = await erasing.accept(desk.resources, desk.space, desk.key.owner)
-    assert await erasing.finish(desk.workshop, desk.space) == Done()
-    assert (await erasing.stands(desk.resources, desk.space, erasure)).state == "completed"
-    assert await desk.files() == []
-    for path in (f"/v1/exports/{export}", f"/v1/exports/{export}/package"):
-        assert (await desk.client.get(path, headers=desk.key.headers)).status_code == 404
-
-
-async def test_a_run_over_an_erased_row_takes_its_own_leftovers_away(desk: Counter) -> None:
-    export = await desk.ask()
-    claim = await desk.claim(export)
-    async with desk.store.writing(f"{claim.payload['folder']}/{export[4:]}.{claim.epoch - 1}") as writer:
-        await writer.write(b"of a run that died")
-    await desk.erase_person()
-    await desk.write("DELETE FROM exports WHERE space_id = $1", desk.space)
-    assert await exporting.export_subject(claim, desk.workshop) == Done()
-    assert await desk.files() == []
+    await desk.run(export)
+    assert [one["rows"] for one in seen] == list(range(1, 1 + seen[-1]["of"]))
+    assert "progress" not in await desk.look(export)
 
 
 async def test_sealed_receipts_come_with_their_proof(desk: Counter) -> None:
@@ -221,69 +172,6 @@ async def test_expired_rows_are_counted_and_not_given(desk: Counter, monkeypatch
     (turns,) = [one for one in manifest["data_sets"] if one["name"] == "turns"]
     assert (turns["rows"], turns["expired"]) == (1, 3)
     assert "3 rows of turns" in [one["what"] for one in manifest["not_included"]]
-
-
-@pytest.mark.parametrize("dies_after", ["part", "file"])
-async def test_a_killed_run_starts_again_and_leaves_no_orphan(
-    desk: Counter, monkeypatch: pytest.MonkeyPatch, dies_after: str
-) -> None:
-    await desk.say("all of it")
-    export = await desk.ask()
-    claim = await desk.claim(export)
-    run = exporting.Run(claim, desk.workshop, desk.store, exporting.UUID(export[4:]), claim.payload["folder"])
-    if dies_after == "file":  # whole, and the worker dies before it says so
-        async with desk.store.writing(run.file) as writer:
-            await writer.write(b"of a dead run")
-    else:
-        path = desk.store.root / f"{run.file}.part"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(b"of a dead run")
-    await desk.crash(claim)
-    assert len(await desk.files()) == 1
-    assert await desk.run(export) == Done()
-    (file,) = await desk.files()
-    assert not file.startswith(run.file)
-    assert [line["text"] for line in lines(await desk.fetch(export), "data/turns.jsonl")] == ["all of it"]
-
-
-async def test_a_run_that_lost_its_claim_makes_nothing_ready(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
-    export = await desk.ask()
-    claim = await desk.claim(export)
-    await desk.crash(claim)
-    with pytest.raises(exporting.Superseded):
-        await exporting.export_subject(claim, desk.workshop)
-    assert await desk.files() == []
-    assert (await desk.look(export))["state"] in ("accepted", "running")
-
-
-async def test_a_run_that_breaks_leaves_nothing(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
-    export = await desk.ask()
-
-    async def broken(*_: Any) -> Any:
-        raise RuntimeError
-
-    monkeypatch.setattr(exporting, "fill", broken)
-    with pytest.raises(RuntimeError):
-        await desk.run(export)
-    assert await desk.files() == []
-
-
-async def test_a_cancelled_run_leaves_nothing(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
-    export = await desk.ask()
-    reached, never = asyncio.Event(), asyncio.Event()
-
-    async def stuck(*_: Any) -> Any:
-        reached.set()
-        await never.wait()
-
-    monkeypatch.setattr(exporting, "fill", stuck)
-    task = asyncio.create_task(desk.run(export))
-    await reached.wait()
-    assert len(await desk.files()) == 1
-    task.cancel()
-    await asyncio.wait([task])
-    assert task.cancelled()
-    assert await desk.files() == []
 
 
 async def test_work_that_was_given_up_is_a_failed_export(desk: Counter) -> None:
