@@ -96,8 +96,7 @@ WHERE space_id = $1 AND id = $2
 
 async def is_apart(connection: Connection, target: Target) -> bool:
     """Whether all turns of the target's conversations stand in its own logs: then nothing is to be retracted."""
-    query = f"SELECT EXISTS ({_LOGS})"
-    return not await connection.fetchval(query, target.space, list(target.conversations), list(target.logs))
+    return not await connection.fetchval(_STAND_ELSEWHERE, target.space, list(target.conversations), list(target.logs))
 
 
 async def retract(connection: Connection, target: Target) -> int:
