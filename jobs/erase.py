@@ -11,15 +11,17 @@ import structlog
 
 from gateways import signing
 from jobs import certificate
-from jobs.letters import seal_letter
+from jobs.letters import observe_letter, seal_letter
 from jobs.residue import Look, look
 from jobs.resources import Workshop
 from jobs.verdict import Done, Later, Nothing, Verdict
 from models import erasing as erasures
+from models import log as logs
 from models import receipt as receipts
 from models import retraction, work
 from models import seal as seals
 from models.announcement import Event, announce
+from models.columns import utc_now
 from models.database import Connection, driver
 from models.dataset import DataSet, Filed, Place, Target, Walked
 from models.erasing import Erasing
@@ -61,7 +63,7 @@ async def _read(claim: Claim, workshop: Workshop) -> Erasing | None:
 
 async def delete(claim: Claim, erasing: Erasing, workshop: Workshop) -> None:
     """Every data set, until each has nothing of the target left."""
-    apart = await _is_apart(erasing, workshop)
+    elsewhere = await _elsewhere(erasing, workshop)
     for data_set in DATA_SETS:
         left = erasing.target
         if isinstance(data_set, Filed) and workshop.packages is not None:
@@ -69,16 +71,29 @@ async def delete(claim: Claim, erasing: Erasing, workshop: Workshop) -> None:
                 await workshop.packages.remove(folder)
         if isinstance(data_set, Walked):
             await _walk_through(claim, erasing, data_set, workshop)
-            left = replace(left, logs=(), conversations=() if apart else left.conversations)
+            left = replace(left, logs=(), conversations=left.conversations if elsewhere else ())
         while await _delete_batch(claim, erasing, data_set, left, workshop):
             pass
+    if elsewhere:
+        await _observe_anew(erasing, elsewhere, workshop)
 
 
-async def _is_apart(erasing: Erasing, workshop: Workshop) -> bool:
+async def _elsewhere(erasing: Erasing, workshop: Workshop) -> list[int]:
     """One pass over the person's turns, while they are there, saves several over what is left of them."""
     async with workshop.database.pool.acquire() as connection, connection.transaction():
         await connection.execute(_LIGHTLY, str(erasing.space))
-        return await retraction.is_apart(connection, erasing.target)
+        return await retraction.elsewhere(connection, erasing.target)
+
+
+async def _observe_anew(erasing: Erasing, log_ids: list[int], workshop: Workshop) -> None:
+    """What lines of the erased stood on besides waits in the logs that stay: it is due as anything that waits."""
+    async with workshop.database.begin(erasing.space) as tx:
+        found = [log for log_id in log_ids if (log := await logs.by_id(tx, erasing.space, log_id))]
+        now = utc_now()
+        letters = [
+            (observe_letter(log.space_id, log.id), due) for log in found if (due := workshop.rhythm.due(log, now))
+        ]
+        await work.add_many(await driver(tx), letters)
 
 
 async def _walk_through(claim: Claim, erasing: Erasing, data_set: Walked, workshop: Workshop) -> None:

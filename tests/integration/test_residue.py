@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SUBJECT, OTHER = UUID("5b1f6c2e-8a3d-4f0e-9c77-d2a4e1b09f36"), UUID("5b1f6c2e-8a3d-4f0e-9c77-d2a4e1b09f37")
 LOG, CONVERSATION = 987_654_321_001, 987_654_321_002
-TARGET = Target(1, subjects=(SUBJECT, uuid4()), logs=(LOG, 5), conversations=(CONVERSATION,))
+TARGET = Target(1, subjects=(SUBJECT, uuid4()), logs=(LOG, 987_654_321_005), conversations=(CONVERSATION,))
 
 
 @asynccontextmanager
