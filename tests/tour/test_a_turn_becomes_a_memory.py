@@ -5,6 +5,7 @@ Real PostgreSQL, real Valkey, the real API and a real worker; the built-in model
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,85 @@ async def working(settings: "Settings", resources: "Resources") -> AsyncIterator
         stop.set()
 
 
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One customer of a backend that serves many: the backend names the person on each call."""
+
+    client: "httpx.AsyncClient"
+    headers: dict[str, str]
+
+    async def post(self, path: str, **body: Any) -> dict[str, Any]:
+        answer = await self.client.post(f"/v1/{path}", json={"agent": "support", **body}, headers=self.headers)
+        assert answer.is_success, answer.text
+        taken: dict[str, Any] = answer.json()
+        return taken
+
+    async def memory(self) -> list[dict[str, Any]]:
+        lines: list[dict[str, Any]] = (await self.post("observations/read", format="json"))["observations"]
+        return lines
+
+
+async def test_the_story(client: "httpx.AsyncClient", working: None, mint: Any) -> None:
+    # The backend's key was minted to be allowed to name people.
+    key = await mint(owner="the-backend", admin=True, allow_impersonation=True)
+    ana = Person(client, {**key.headers, "X-Canonical-User": "customer:ana"})
+    bob = Person(client, {**key.headers, "X-Canonical-User": "customer:bob"})
+    await turns_are_taken(ana)
+    await nothing_is_observed_yet(ana)
+    await asked_for_it_is_observed(ana)
+    await the_memory_is_dated_facts(ana)
+    await the_next_prompt_reads_it(ana)
+    # Another person of the same backend reads nothing of it.
+    assert await bob.memory() == []
+
+
+async def turns_are_taken(ana: Person) -> None:
+    # One call after the turns. It answers once they are committed, and says whose memory they belong to.
+    said = await ana.post("turns", conversation_id="case-4471", turns=MONDAY)
+    assert (said["accepted"], said["duplicates"]) == (4, 0)
+    assert said["memory_identity"]["kind"] == "canonical_user"
+    # The same call again, after a network error say, stores nothing twice.
+    again = await ana.post("turns", conversation_id="case-4471", turns=MONDAY)
+    assert (again["accepted"], again["duplicates"]) == (0, 4)
+    # A turn that must not be remembered is kept for replay, and from every model.
+    await ana.post("turns", conversation_id="case-4471", no_memory=True, turns=[SECRET])
+
+
+async def nothing_is_observed_yet(ana: Person) -> None:
+    # And the service says why.
+    coverage = await ana.post("coverage/read")
+    assert coverage["turns"]["pending"] == 3
+    assert coverage["turns"]["skipped"] == 2
+    assert "of 8,000 tokens" in coverage["why_not_yet"]
+
+
+async def asked_for_it_is_observed(ana: Person) -> None:
+    # Each turn is accounted for.
+    await ana.post("observations/flush")
+    coverage = await until(lambda: ana.post("coverage/read"), lambda now: now["turns"]["pending"] == 0)
+    assert coverage["turns"]["observed"] == 3
+
+
+async def the_memory_is_dated_facts(ana: Person) -> None:
+    # What was personal was masked before it was stored; what was off the record is not there.
+    lines = await ana.memory()
+    text = " ".join(line["text"] for line in lines)
+    assert "Porto" in text
+    assert "ana.lima@example.com" not in text
+    assert "boss" not in text
+    moved = next(line for line in lines if "Porto" in line["text"])
+    assert moved["refers_to"] == {"start": "2026-02-23", "end": "2026-03-01"}  # "last week", seen from 2 March 2026
+    assert [(turn["conversation_id"], turn["message_id"]) for turn in moved["evidence"]] == [("case-4471", "m-1")]
+
+
+async def the_next_prompt_reads_it(ana: Person) -> None:
+    # One call before it, in another conversation. The same bytes until something changes.
+    ask = {"conversation_id": "case-9000", "token_budget": 500}
+    context = await ana.post("context", **ask)
+    assert "Porto" in str(context)
+    assert await ana.post("context", **ask) == context
+
+
 async def until(
     ask: Callable[[], Awaitable[dict[str, Any]]], holds: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
@@ -66,58 +146,3 @@ async def until(
         while not holds(answer := await ask()):  # noqa: ASYNC110 - HTTP has no event: a chat server polls too
             await asyncio.sleep(0.05)
     return answer
-
-
-async def test_the_story(client: "httpx.AsyncClient", working: None, mint: Any) -> None:
-    # A backend that serves many people names the person on each call; its key was minted to be allowed to.
-    key = await mint(owner="the-backend", admin=True, allow_impersonation=True)
-    ana = {**key.headers, "X-Canonical-User": "customer:ana"}
-    agent = {"agent": "support"}
-
-    async def post(path: str, body: dict[str, Any], headers: dict[str, str] = ana) -> dict[str, Any]:
-        answer = await client.post(path, json=body, headers=headers)
-        assert answer.is_success, answer.text
-        taken: dict[str, Any] = answer.json()
-        return taken
-
-    # One call after the turns. It answers once they are committed, and says whose memory they belong to.
-    said = await post("/v1/turns", {**agent, "conversation_id": "case-4471", "turns": MONDAY})
-    assert (said["accepted"], said["duplicates"]) == (4, 0)
-    assert said["memory_identity"]["kind"] == "canonical_user"
-
-    # The same call again, after a network error say, stores nothing twice.
-    again = await post("/v1/turns", {**agent, "conversation_id": "case-4471", "turns": MONDAY})
-    assert (again["accepted"], again["duplicates"]) == (0, 4)
-
-    # A turn that must not be remembered is kept for replay, and from every model.
-    await post("/v1/turns", {**agent, "conversation_id": "case-4471", "no_memory": True, "turns": [SECRET]})
-
-    # Nothing is observed yet, and the service says why.
-    coverage = await post("/v1/coverage/read", agent)
-    assert coverage["turns"]["pending"] == 3
-    assert coverage["turns"]["skipped"] == 2
-    assert "of 8,000 tokens" in coverage["why_not_yet"]
-
-    # Asked for, it is observed now; each turn is accounted for.
-    await post("/v1/observations/flush", agent)
-    coverage = await until(lambda: post("/v1/coverage/read", agent), lambda now: now["turns"]["pending"] == 0)
-    assert coverage["turns"]["observed"] == 3
-
-    # The memory: dated facts. What was personal was masked before it was stored; what was off the record is not there.
-    memory = await post("/v1/observations/read", {**agent, "format": "json"})
-    text = " ".join(line["text"] for line in memory["observations"])
-    assert "Porto" in text
-    assert "ana.lima@example.com" not in text
-    assert "boss" not in text
-    moved = next(line for line in memory["observations"] if "Porto" in line["text"])
-    assert moved["refers_to"] == {"start": "2026-02-23", "end": "2026-03-01"}  # "last week", seen from 2 March 2026
-
-    # One call before the next prompt, in another conversation. The same bytes until something changes.
-    ask = {**agent, "conversation_id": "case-9000", "token_budget": 500}
-    context = await post("/v1/context", ask)
-    assert "Porto" in str(context)
-    assert await post("/v1/context", ask) == context
-
-    # Another person of the same backend reads nothing of it.
-    bob = {**key.headers, "X-Canonical-User": "customer:bob"}
-    assert (await post("/v1/observations/read", {**agent, "format": "json"}, bob))["observations"] == []
