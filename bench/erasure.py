@@ -98,7 +98,7 @@ async def _person(there: Service, space: int, rows: int) -> UUID:
     async with there.resources.database.begin(space) as tx:
         connection = await driver(tx)
         for statement, numbers in zip(_FILL, ((), (logs, turns), (), (), (turns,), (lines,)), strict=True):
-            await connection.execute(statement, space, subject, *numbers)
+            await connection.execute(statement, space, subject, *numbers, timeout=1800)
     return subject
 
 
@@ -106,7 +106,7 @@ async def _plainly(there: Service, space: int, subject: UUID) -> float:
     began = time.perf_counter()
     for statement in _PLAIN:
         async with there.resources.database.begin(space) as tx:
-            await (await driver(tx)).execute(statement, subject)
+            await (await driver(tx)).execute(statement, subject, timeout=1800)
     return time.perf_counter() - began
 
 

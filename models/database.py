@@ -21,15 +21,15 @@ from models.patience import USUAL, Patience, pooled
 class Connection(Protocol):
     """What the queries written for asyncpg ask of a connection; a pool's and a session's both have it."""
 
-    async def execute(self, query: str, *arguments: Any) -> str: ...
+    async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str: ...  # noqa: ASYNC109 - asyncpg's
 
     async def executemany(self, query: str, arguments: Iterable[Sequence[Any]]) -> None: ...
 
-    async def fetch(self, query: str, *arguments: Any) -> list[Any]: ...
+    async def fetch(self, query: str, *arguments: Any, timeout: float | None = None) -> list[Any]: ...  # noqa: ASYNC109 - asyncpg's
 
-    async def fetchrow(self, query: str, *arguments: Any) -> Any: ...
+    async def fetchrow(self, query: str, *arguments: Any, timeout: float | None = None) -> Any: ...  # noqa: ASYNC109 - asyncpg's
 
-    async def fetchval(self, query: str, *arguments: Any) -> Any: ...
+    async def fetchval(self, query: str, *arguments: Any, timeout: float | None = None) -> Any: ...  # noqa: ASYNC109 - asyncpg's
 
     def transaction(self) -> Any: ...
 

@@ -23,6 +23,7 @@ KEPT: Mapping[str, str] = {
     "erasures": "the ids that were erased, so that the scan can be made again",
 }
 
+_ONE_TABLE = 6 * 3600.0  # seconds: all of it is read, however large
 _HEX, _UUID = 32, 16  # the shortest text, and bytes, that can hold a subject's id
 _SEALED = 1  # the first byte of what is sealed
 _NUMBERED = {  # by name: the numbers of which part a column holds
@@ -83,7 +84,7 @@ async def _search(connection: Connection, table: str, tests: Sequence[_Test]) ->
     await see_expired(connection)
     filters = [f", count(*) FILTER (WHERE {test.condition.format(f'${at}')})" for at, test in enumerate(tests, 1)]
     query = f'SELECT count(*){"".join(filters)} FROM "{table}"'  # noqa: S608 - names from the catalogue, quoted
-    seen, *hits = await connection.fetchrow(query, *(test.parameter for test in tests))
+    seen, *hits = await connection.fetchrow(query, *(test.parameter for test in tests), timeout=_ONE_TABLE)
     return seen, hits
 
 

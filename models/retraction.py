@@ -8,6 +8,8 @@ rewritten from it; the other turns that such a line stood on are pending again, 
 from models.database import Connection
 from models.dataset import Target
 
+_ALL_TURNS = 3600.0  # seconds: it passes over whatever somebody ever said
+
 _LOGS = """
 SELECT DISTINCT log_id FROM turns
 WHERE space_id = $1 AND conversation_id = ANY ($2::bigint[]) AND log_id <> ALL ($3::bigint[]) ORDER BY log_id
@@ -97,9 +99,9 @@ WHERE space_id = $1 AND id = $2
 async def elsewhere(connection: Connection, target: Target) -> list[int]:
     """The logs, not the target's own, in which turns of its conversations stand."""
     where = (target.space, list(target.conversations), list(target.logs))
-    if not await connection.fetchval(_ANY, *where):  # which costs a third, and is the common case
+    if not await connection.fetchval(_ANY, *where, timeout=_ALL_TURNS):  # which costs a third, and is the common case
         return []
-    return [row["log_id"] for row in await connection.fetch(_LOGS, *where)]
+    return [row["log_id"] for row in await connection.fetch(_LOGS, *where, timeout=_ALL_TURNS)]
 
 
 async def retract(connection: Connection, target: Target) -> int:

@@ -13,6 +13,7 @@ from models.database import Connection
 from models.dataset import Holds, Keys, Place, Row, Tables, Target
 
 _AT_ONCE = 150  # rows that an export asks for: a turn may be of 256 KB, and as many are on their way
+_ALL_ROWS = 3600.0  # seconds that counting may take
 _TYPES = {"subjects": "uuid", "logs": "bigint", "conversations": "bigint"}
 
 
@@ -31,7 +32,10 @@ def parts(target: Target, *names: str) -> list[list[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One table. `show` opens a row for its owner; `age` is the column by whose instant it is past its term."""
+    """One table. `show` opens a row for its owner; `age` is the column by whose instant it is past its term.
+
+    `needs` are the columns that `show` looks at, where there are many rows.
+    """
 
     name: str
     table: str
@@ -40,6 +44,7 @@ class Rows:
     show: Callable[[Any, Keys], Row]
     order: str
     age: str | None = None
+    needs: str = "*"
 
     @property
     def tables(self) -> Tables:
@@ -48,7 +53,7 @@ class Rows:
     async def count(self, connection: Connection, target: Target) -> int:
         """Rows that the target has."""
         query = f"SELECT count(*) FROM {self.table} WHERE {self._mine()}"  # noqa: S608 - names from this code alone
-        return int(await connection.fetchval(query, target.space, *self._parts(target)))
+        return int(await connection.fetchval(query, target.space, *self._parts(target), timeout=_ALL_ROWS))
 
     async def erase(self, connection: Connection, target: Target, most: int) -> int:
         """Deletes up to `most` of them, by the first way that finds any."""
@@ -68,7 +73,7 @@ class Rows:
 
     async def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
         """Each row, opened."""
-        query = f"SELECT * FROM {self.table} WHERE {self._mine()} ORDER BY {self.order}"  # noqa: S608 - as above
+        query = f"SELECT {self.needs} FROM {self.table} WHERE {self._mine()} ORDER BY {self.order}"  # noqa: S608 - as above
         async for rows in _batches(await connection.cursor(query, target.space, *self._parts(target))):
             for row in rows:
                 yield self.show(row, keys)
