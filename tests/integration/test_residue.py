@@ -1,5 +1,6 @@
 """The residue scan finds what it has never heard of: ids in any column, array, document or text, in Redis, in the key store."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -126,3 +127,25 @@ async def test_a_store_that_does_not_answer_is_not_clean(resources: "Resources")
     deaf = replace(resources, settings=resources.settings.model_copy(update={"stores": stores}))
     with pytest.raises(RedisError):
         await residue.look(deaf, TARGET)
+
+
+async def test_a_scan_takes_as_long_as_its_largest_table(resources: "Resources") -> None:
+    from dataclasses import replace
+
+    from models import database
+    from models.patience import Patience
+
+    url = resources.settings.stores.database_url.get_secret_value()
+    async with (
+        database.connect(url, size=2, patience=Patience(for_statement=0.5)) as hurried,
+        diary(resources, "whose", "uuid", SUBJECT) as name,
+        resources.database.pool.acquire() as other,
+    ):
+        holding = other.transaction()
+        await holding.start()
+        await other.execute(f"LOCK TABLE {name}")
+        scan = asyncio.create_task(residue.look(replace(resources, database=hurried), TARGET))
+        await other.execute("SELECT pg_sleep(1.2)")  # more than a statement usually may take
+        assert not scan.done()
+        await holding.rollback()
+        assert (await scan).found == {f"{name}.whose": 1}
