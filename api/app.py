@@ -11,11 +11,12 @@ from starlette.requests import Request
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from api import context, coverage, erasure_proof, exports, health, observations, quarantine, receipts, turns
+from api import context, coverage, erasure_proof, erasures, exports, health, observations, quarantine, receipts, turns
 from api.auth import Doorman
 from api.desk import Desk
 from api.document import Documented
 from api.door import let_in
+from api.gate import Gate
 from api.meters import Meters, Reader
 from api.problems import answer_router
 from api.readiness import Readiness
@@ -37,6 +38,7 @@ _ROUTERS = (
     context.router,
     quarantine.router,
     exports.router,
+    erasures.router,
     erasure_proof.router,
     receipts.router,
     health.router,
@@ -95,6 +97,7 @@ def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
         resources=resources,
         limits=Limits(settings.http.max_body, settings.http.max_turns, settings.http.max_turn),
         doorman=Doorman(database),
+        gate=Gate(resources),
         people=people,
         intake=Intake(people, resources.keys, batcher, of_regions(settings.privacy.phone_regions), pace, on),
         meters=meters,

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.auth import Caller, Doorman
+from api.gate import Gate
 from api.meters import Meters, Reader
 from api.readiness import Readiness
 from intake.accept import Intake
@@ -27,6 +28,7 @@ class Desk:
     resources: Resources
     limits: Limits
     doorman: Doorman
+    gate: Gate
     people: People
     intake: Intake
     meters: Meters

@@ -35,6 +35,7 @@ async def let_in(
     desk = desk_of(request)
     try:
         if scope is not None:
+            await desk.gate.pass_through()
             request.scope[CALLER] = await desk.doorman.admit(request.headers, scope)
         if takes_body:
             request = ReadRequest(request, *await bodies.read_json(request, desk.limits.body_bytes))

@@ -19,9 +19,11 @@ from starlette.responses import Response
 
 from api.paths import errors_of
 from gateways.key_store import KeyGone
+from intake.accept import SubjectErased
 from intake.batcher import OtherAgent, OwnerGone
 from intake.identity import InvalidHandle
 from intake.refusals import InvalidMessage, TooLarge
+from models.accepting import NothingThere
 from recall.context import AgentDiffers
 from recall.export import NobodyThere, NoSuchExport, NotReady, PackagesOff
 from recall.quarantine import NotQuarantined, ReleasedAlready
@@ -139,10 +141,12 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     OtherAgent: lambda _: not_found(),
     AgentDiffers: lambda _: not_found(),
     OwnerGone: _conflict("subject_erased", "Whose memory this is was erased"),
+    SubjectErased: _conflict("subject_erased", "This is from before the erasure of whom it is about"),
     KeyGone: _conflict("subject_erased", "Whose memory this is was erased"),
     NoSuchGeneration: lambda _: not_found(),
     LiveAlready: _conflict("generation_is_live", "That generation is the live one"),
     NobodyThere: lambda _: not_found(),
+    NothingThere: lambda _: not_found(),
     NoSuchExport: lambda _: not_found(),
     NotReady: lambda error: Problem(409, "no_package", "There is no package to fetch now", state=error.state),
     PackagesOff: _conflict("packages_off", "This deployment has nowhere to put packages: AFTERTURN_PACKAGES_URL"),

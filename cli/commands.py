@@ -71,11 +71,36 @@ def scheduler(data_dir: DataDir = None) -> None:
 
 
 @app.command()
-def migrate(data_dir: DataDir = None, *, as_json: Json = False) -> None:
+def migrate(
+    data_dir: DataDir = None,
+    *,
+    replay_erasures: Annotated[
+        bool, typer.Option("--replay-erasures", help="After a restored backup: erase again what it brought back.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Bring both databases to this release's schema."""
     from cli import migrate as it  # noqa: PLC0415 - loaded when typed
 
-    it.run(data_dir, as_json=as_json)
+    it.run(data_dir, replay_erasures=replay_erasures, as_json=as_json)
+
+
+@app.command()
+def erase(  # noqa: PLR0913 - one parameter per option
+    reason: Annotated[str, typer.Option(help="Why: subject_request, consent_withdrawn, account_closed, …")],
+    subject: Annotated[str | None, typer.Option(help="The person, as KIND:HANDLE.")] = None,
+    conversation: Annotated[str | None, typer.Option(help="Only this conversation of theirs.")] = None,
+    agent: Annotated[str | None, typer.Option(help="An agent, with all that it knows of its own.")] = None,
+    space: Space = "default",
+    data_dir: DataDir = None,
+    *,
+    wait: Annotated[bool, typer.Option("--wait", help="Until it is completed and its certificate signed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Erase everything about one person, for good, with a certificate."""
+    from cli import erase as it  # noqa: PLC0415 - loaded when typed
+
+    it.run(it.Wanted(space, reason, subject, conversation, agent, wait), data_dir, as_json=as_json)
 
 
 @app.command()

@@ -57,6 +57,23 @@ class KeyStore:
             raise KeyGone
         return found
 
+    async def key_of_deployment(self, key_id: UUID, purpose: str) -> SealingKey:
+        """A key that there is one of: made by the first who asks, and of several at once by one."""
+        known = self._open.get(key_id)
+        if known is not None:
+            return known
+        await self.pool.execute(
+            "INSERT INTO wrapped_keys (id, purpose, wrapped) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            *(key_id, purpose, sealing.wrap(self.master, key_id, os.urandom(sealing.KEY_BYTES))),
+        )
+        return (await self._fetch([key_id]))[key_id]
+
+    async def destroy(self, key_ids: Sequence[UUID]) -> None:
+        """Ends keys for good: whatever they sealed can be read nowhere any more, in no backup of the data either."""
+        await self.pool.execute("DELETE FROM wrapped_keys WHERE id = ANY ($1::uuid[])", list(key_ids))
+        for key_id in key_ids:
+            self.forget(key_id)
+
     def forget(self, key_id: UUID) -> None:
         """Drops a key from this process's memory."""
         self._open.pop(key_id, None)

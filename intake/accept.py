@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from gateways.key_store import KeyStore
+from gateways.key_store import KeyGone, KeyStore
 from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
 from intake.identity import Claim, Identity, People
 from intake.messages import Message
@@ -26,6 +26,10 @@ from privacy.sealing import SealingKey
 
 _IN_A_THREAD = 32 * 1024  # characters past which masking would hold up the other requests
 _SILENT_ROLES = (Role.SYSTEM, Role.DEVELOPER)
+
+
+class SubjectErased(Exception):
+    """What was sent is from before the erasure of whom it is about: it must not bring anything back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,24 @@ class Intake:
     memory_on: bool
 
     async def accept(self, credential: Credential, claim: Claim, said: Said) -> Accepted:
-        """Commits the turns. Raises OtherAgent when the conversation belongs to another agent."""
+        """Commits the turns. Raises OtherAgent when the conversation belongs to another agent, SubjectErased."""
+        arrived = utc_now()
         identity = await self.people.meet(credential, claim)
         try:
-            took = await self.batcher.submit(await self._prepare(credential, identity, said))
-        except OwnerGone:
+            return await self._take(credential, identity, said, ())
+        except (OwnerGone, KeyGone):
             self.people.forget(identity.owner, identity.speaker)
             identity = await self.people.meet(credential, claim)
-            took = await self.batcher.submit(await self._prepare(credential, identity, said))
+            return await self._take(credential, identity, said, (arrived,))
+
+    async def _take(
+        self, credential: Credential, identity: Identity, said: Said, came: tuple[datetime, ...]
+    ) -> Accepted:
+        owner, speaker = _both(identity)
+        erased_at = await self.people.reborn_at(credential.space, owner, speaker)
+        if erased_at is not None and any(at <= erased_at for at in (*came, *_times(said))):
+            raise SubjectErased
+        took = await self.batcher.submit(await self._prepare(credential, identity, said))
         return self._answer(identity, took)
 
     async def _prepare(self, credential: Credential, identity: Identity, said: Said) -> Call:
@@ -164,6 +178,10 @@ def _both(identity: Identity) -> tuple[UUID, UUID]:
     if identity.owner is None or identity.speaker is None:
         raise LookupError("meeting a person always gives a subject")
     return identity.owner, identity.speaker
+
+
+def _times(said: Said) -> list[datetime]:
+    return [message.said_at for message in said.messages if message.said_at is not None]
 
 
 def _size(message: Message) -> int:

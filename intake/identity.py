@@ -6,10 +6,12 @@ admin; from any other key they are ignored, and the answer says which.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID, uuid4
 
 from cachetools import LRUCache
 
+from gateways import ledger
 from gateways.key_store import KeyStore
 from models import subject as subjects
 from models.api_key import Credential
@@ -73,6 +75,7 @@ class People:
     database: Database
     keys: KeyStore
     _known: "LRUCache[tuple[int, str, bytes], UUID]" = field(default_factory=lambda: LRUCache(maxsize=100_000))
+    _reborn: "LRUCache[tuple[UUID, ...], datetime | None]" = field(default_factory=lambda: LRUCache(maxsize=100_000))
 
     async def find(self, credential: Credential, claim: Claim) -> Identity:
         """For reading: a handle that nobody has gives None, and nobody is made."""
@@ -85,6 +88,14 @@ class People:
         owner = await self._subject(credential, claim.owner, make=True)
         speaker = owner if claim.speaker == claim.owner else await self._subject(credential, claim.speaker, make=True)
         return Identity(_owner_kind(credential, claim), owner, speaker, claim.ignored)
+
+    async def reborn_at(self, space: int, *people: UUID) -> datetime | None:
+        """When an earlier life of one of them was erased: what was said before that must not come in again."""
+        if people not in self._reborn:
+            async with self.database.pool.acquire() as connection, connection.transaction():
+                await bind_space(connection, space)
+                self._reborn[people] = await subjects.reborn_at(connection, space, people)
+        return self._reborn[people]
 
     def forget(self, *gone: UUID | None) -> None:
         """Drops what this process knows about subjects that a write found erased."""
@@ -124,9 +135,11 @@ class People:
         # The key first: a crash in between leaves a key that opens nothing, never a person without one.
         key = await self.keys.make(uuid4(), "subject")
         sealed = key.seal(value, SEALED_HANDLE)
+        suppression = await ledger.suppression_key(self.keys)
+        erased = await ledger.reborn_at(self.keys, ledger.suppression_digest(suppression, space, kind, value))
         async with self.database.pool.acquire() as connection, connection.transaction():
             await bind_space(connection, space)
-            return await subjects.introduce(connection, space, key.id, (kind, digest, sealed))
+            return await subjects.introduce(connection, space, key.id, (kind, digest, sealed), erased)
 
 
 async def bind_space(connection: Connection, space: int) -> None:

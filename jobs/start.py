@@ -12,7 +12,8 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 
 from config.settings import Settings, WrongSetting
-from gateways import key_store
+from gateways import key_store, ledger
+from models import database
 from models.patience import AWAY
 
 _PAUSE = 0.5  # seconds between tries
@@ -71,9 +72,22 @@ async def _look(settings: Settings) -> bool:
         "the key store behind AFTERTURN_KEYS_URL", lambda: key_store.holds_data(keys), stores.start_within
     )
     if not shared:
-        async with key_store.connect(keys, stores.master(), size=1):
-            pass  # it proves the master key
+        async with key_store.connect(keys, stores.master(), size=1) as store:  # it proves the master key
+            await check_ledger(store, data)
     return shared
+
+
+class LedgerAhead(WrongSetting):
+    """The data are from before an erasure that the ledger knows: a backup was restored."""
+
+
+async def check_ledger(store: key_store.KeyStore, data_url: str) -> None:
+    """Returns when the data hold every erasure. LedgerAhead says what to do."""
+    async with database.connect(data_url, size=1) as data:
+        if await ledger.is_ahead(store, data):
+            raise LedgerAhead(
+                "these data are from before an erasure: run `afterturn migrate --replay-erasures`, then start again"
+            )
 
 
 async def _awaited(name: str, reach: Callable[[], Awaitable[T]], within: timedelta) -> T:

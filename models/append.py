@@ -86,6 +86,7 @@ class TookTurns(NamedTuple):
     oldest_pending_at: datetime | None
 
 
+# The conversation's key is shared until the commit: an erasure that deletes it waits, and whoever comes later finds none.
 # A plan made while the tables were empty must not read all of them later: LATERAL with OFFSET goes by the key for each
 # call, and `+ 0` keeps locks and counts from going by the space.
 _PLACES = """
@@ -100,7 +101,7 @@ WITH wanted AS (
     ) l ON true
     LEFT JOIN LATERAL (
         SELECT id, agent FROM conversations c
-        WHERE c.space_id = $1 AND c.subject_id = w.speaker AND c.digest = w.digest OFFSET 0
+        WHERE c.space_id = $1 AND c.subject_id = w.speaker AND c.digest = w.digest OFFSET 0 FOR KEY SHARE
     ) c ON true
 ), locked AS (
     SELECT id, last_seq, pending_turns, pending_tokens, oldest_pending_at FROM logs

@@ -7,6 +7,7 @@ from sqlalchemy import Column, LargeBinary, UniqueConstraint, Uuid
 from sqlmodel import Field, SQLModel
 
 from models.columns import created, identity, space
+from models.database import Connection
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
@@ -26,3 +27,11 @@ class Conversation(SQLModel, table=True):
     sealed_id: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
     agent: str
     created_at: datetime = created()
+
+
+async def number(connection: Connection, space: int, subject: UUID, digest: bytes) -> int | None:
+    """The conversation of a subject by its id's digest. The connection's transaction is bound to the space."""
+    found: int | None = await connection.fetchval(
+        "SELECT id FROM conversations WHERE space_id = $1 AND subject_id = $2 AND digest = $3", space, subject, digest
+    )
+    return found

@@ -1,5 +1,6 @@
 """A subject: the person that memory is about, known by handles that are kept as keyed hashes."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -7,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Column, LargeBinary, Uuid
 from sqlmodel import Field, SQLModel
 
-from models.columns import created, space
+from models.columns import created, moment, space
 from models.database import Connection
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
@@ -29,12 +30,16 @@ class HandleKind(StrEnum):
 
 
 class Subject(SQLModel, table=True):
-    """`id` is random, opaque, and names the subject's key in the key store as well."""
+    """`id` is random, opaque, and names the subject's key in the key store as well.
+
+    `reborn_at` is when an earlier life of one of its handles was erased: what was said before that is refused.
+    """
 
     __tablename__ = "subjects"
 
     id: UUID = Field(primary_key=True)
     space_id: int = space()
+    reborn_at: datetime | None = moment(nullable=True)
     created_at: datetime = created()
 
 
@@ -65,20 +70,31 @@ async def find(connection: Connection, space: int, kind: str, digest: bytes) -> 
     return found
 
 
-async def introduce(connection: Connection, space: int, subject: UUID, handle: tuple[str, bytes, Sealed]) -> UUID:
+async def reborn_at(connection: Connection, space: int, people: Sequence[UUID]) -> datetime | None:
+    """The latest instant at which an earlier life of one of these subjects was erased; None: they had none."""
+    at: datetime | None = await connection.fetchval(
+        "SELECT max(reborn_at) FROM subjects WHERE space_id = $1 AND id = ANY ($2::uuid[])", space, list(people)
+    )
+    return at
+
+
+async def introduce(
+    connection: Connection, space: int, subject: UUID, handle: tuple[str, bytes, Sealed], reborn_at: datetime | None
+) -> UUID:
     """The subject of a handle, made as `subject` unless the handle is known already.
 
-    Two callers may race: the handle's primary key lets one win, and both answer with the winner.
+    Two callers may race: the handle's primary key lets one win, and both answer with the winner. `reborn_at` is when
+    the handle's earlier life was erased.
     """
     kind, digest, sealed = handle
     won = await connection.fetchval(
         """
-        WITH person AS (INSERT INTO subjects (id, space_id) VALUES ($1, $2) RETURNING id)
+        WITH person AS (INSERT INTO subjects (id, space_id, reborn_at) VALUES ($1, $2, $6) RETURNING id)
         INSERT INTO handles (space_id, kind, digest, subject_id, sealed)
         SELECT $2, $3, $4, id, $5 FROM person
         ON CONFLICT (space_id, kind, digest) DO NOTHING RETURNING subject_id
         """,
-        *(subject, space, kind, digest, sealed),
+        *(subject, space, kind, digest, sealed, reborn_at),
     )
     if won is not None:
         return subject
@@ -87,3 +103,18 @@ async def introduce(connection: Connection, space: int, subject: UUID, handle: t
     if found is None:
         raise LookupError("the handle went away while it was introduced")
     return found
+
+
+async def closure(connection: Connection, space: int, subject: UUID) -> list[UUID]:
+    """The subjects that are this person. Empty where there is no such subject."""
+    rows = await connection.fetch("SELECT id FROM subjects WHERE space_id = $1 AND id = $2", space, subject)
+    return [row["id"] for row in rows]
+
+
+async def handles(connection: Connection, space: int, people: Sequence[UUID]) -> list[tuple[UUID, str, Sealed]]:
+    """Every handle of the subjects: whose, of which kind, sealed under its subject's key."""
+    rows = await connection.fetch(
+        "SELECT subject_id, kind, sealed FROM handles WHERE space_id = $1 AND subject_id = ANY ($2::uuid[])",
+        *(space, list(people)),
+    )
+    return [(row["subject_id"], row["kind"], Sealed(row["sealed"])) for row in rows]

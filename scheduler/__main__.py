@@ -9,6 +9,7 @@ import uvloop
 
 from config.logging import configure
 from config.settings import Settings, Workers, load_or_exit
+from intake.erasure import finish
 from jobs.erase import erase
 from jobs.export import expire_export, export_subject
 from jobs.job import Job
@@ -58,7 +59,7 @@ async def _schedule(settings: Settings) -> None:
     workers = settings.workers
     rounds = Rounds(workers.sweep_every, workers.job_records, workers.worker_claim)
     async with opened(settings, within=settings.stores.start_within) as resources:
-        hooks = (Attention(resources.database).attend, lambda: seals_due(resources))
+        hooks = (Attention(resources.database).attend, lambda: seals_due(resources), lambda: finish(resources))
         await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), hooks, rounds)
 
 

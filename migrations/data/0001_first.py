@@ -7,6 +7,9 @@ from migrations.guard import guard
 revision = "0001"
 down_revision = None
 
+# What an erasure's acceptance deletes at once (people, their logs, conversations, handles, answers) is tied by foreign
+# keys, so that nobody writes for a person who is gone. What it leaves to batches (turns, generations, observations,
+# quarantine) is not: whoever adds there holds the log's lock, and the conversation's.
 _TABLES = (
     """
     CREATE TABLE spaces (
@@ -21,6 +24,7 @@ _TABLES = (
     CREATE TABLE subjects (
         id uuid PRIMARY KEY,
         space_id bigint NOT NULL REFERENCES spaces (id),
+        reborn_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now()
     )
     """,
@@ -82,7 +86,7 @@ _TABLES = (
     "CREATE INDEX logs_pending ON logs (id) WHERE pending_turns > 0",
     """
     CREATE TABLE generations (
-        log_id bigint NOT NULL REFERENCES logs (id) ON DELETE CASCADE,
+        log_id bigint NOT NULL,
         number bigint NOT NULL,
         space_id bigint NOT NULL REFERENCES spaces (id),
         made_by text NOT NULL CHECK (made_by IN ('observe', 'reflect', 'restore')),
@@ -108,9 +112,9 @@ _TABLES = (
     CREATE TABLE turns (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         space_id bigint NOT NULL,
-        log_id bigint NOT NULL REFERENCES logs (id) ON DELETE CASCADE,
+        log_id bigint NOT NULL,
         seq bigint NOT NULL,
-        conversation_id bigint NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        conversation_id bigint NOT NULL,
         subject_id uuid NOT NULL,
         role text NOT NULL,
         sealed bytea NOT NULL,
@@ -133,7 +137,7 @@ _TABLES = (
     CREATE TABLE observations (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         space_id bigint NOT NULL,
-        log_id bigint NOT NULL REFERENCES logs (id) ON DELETE CASCADE,
+        log_id bigint NOT NULL,
         subject_id uuid NOT NULL,
         generation bigint NOT NULL,
         sealed bytea NOT NULL,
@@ -148,16 +152,15 @@ _TABLES = (
         supersedes bigint,
         born_at timestamptz NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        UNIQUE (log_id, generation, digest),
-        FOREIGN KEY (log_id, generation) REFERENCES generations (log_id, number) ON DELETE CASCADE
+        UNIQUE (log_id, generation, digest)
     )
     """,
     """
     CREATE TABLE quarantine (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         space_id bigint NOT NULL REFERENCES spaces (id),
-        log_id bigint NOT NULL REFERENCES logs (id) ON DELETE CASCADE,
-        turn_id bigint NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        log_id bigint NOT NULL,
+        turn_id bigint NOT NULL,
         reason text NOT NULL,
         attempts jsonb NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),

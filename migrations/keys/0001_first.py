@@ -9,7 +9,7 @@ _STATEMENTS = (
     """
     CREATE TABLE wrapped_keys (
         id uuid PRIMARY KEY,
-        purpose text NOT NULL CHECK (purpose IN ('subject', 'space')),
+        purpose text NOT NULL CHECK (purpose IN ('subject', 'space', 'suppression')),
         wrapped bytea NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now()
     )

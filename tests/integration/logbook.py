@@ -198,7 +198,8 @@ class Book:
 
     async def delete_log(self) -> None:
         """As an erasure does."""
-        await self.write("DELETE FROM logs WHERE space_id = $1", self.space)
+        for table in ("logs", "turns", "observations", "generations", "quarantine"):
+            await self.write(f"DELETE FROM {table} WHERE space_id = $1", self.space)  # noqa: S608 - names of this test
 
     async def heal(self) -> None:
         """The model server is well again, and every pause that it asked for is over."""

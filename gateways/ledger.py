@@ -1,0 +1,120 @@
+"""The erasure ledger, kept with the keys: a backup of the data can bring back neither a text nor a person.
+
+An entry is written before anything is erased, and marked applied once the data database has committed it. One that is
+applied and not to be found in the data says that the data are from before: nobody may be served until it is replayed.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from gateways.key_store import KeyStore
+from models.database import Database
+from privacy.hashing import fold
+from privacy.sealing import SealingKey
+
+_SUPPRESSION_KEY = UUID("5e1ec7ed-0000-4000-8000-000000000001")  # one a deployment
+_COLUMNS = "id, space_id, kind, target::text AS target, reason_code, actor, accepted_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One erasure, by ids. `target` names subjects (hex), conversations (numbers) or an agent."""
+
+    id: UUID
+    space: int
+    kind: str
+    target: Mapping[str, Any]
+    reason_code: str
+    actor: str
+    accepted_at: datetime | None = None
+
+
+async def write(keys: KeyStore, entry: Entry, handles: Sequence[bytes]) -> datetime:
+    """Enters an erasure, and the HMACs of the handles that it ends; answers its instant."""
+    async with keys.pool.acquire() as connection, connection.transaction():
+        at: datetime = await connection.fetchval(
+            "INSERT INTO ledger (id, space_id, kind, target, reason_code, actor)"
+            " VALUES ($1, $2, $3, $4::text::jsonb, $5, $6) RETURNING accepted_at",
+            *(entry.id, entry.space, entry.kind, json.dumps(dict(entry.target)), entry.reason_code, entry.actor),
+        )
+        await connection.executemany(
+            "INSERT INTO suppressed (digest, erasure, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            [(digest, entry.id, at) for digest in handles],
+        )
+    return at
+
+
+async def withdraw(keys: KeyStore, erasure: UUID) -> None:
+    """Takes back an entry that found nothing to erase: somebody was first."""
+    await keys.pool.execute("DELETE FROM ledger WHERE id = $1 AND applied_at IS NULL", erasure)
+
+
+async def mark_applied(keys: KeyStore, erasure: UUID) -> None:
+    """The data database has it."""
+    await keys.pool.execute(
+        "UPDATE ledger SET applied_at = clock_timestamp() WHERE id = $1 AND applied_at IS NULL", erasure
+    )
+
+
+async def unfinished(keys: KeyStore, older_than: float) -> list[Entry]:
+    """Entries whose process went away between the ledger and the data, `older_than` seconds ago."""
+    rows = await keys.pool.fetch(
+        f"SELECT {_COLUMNS} FROM ledger WHERE applied_at IS NULL"  # noqa: S608 - a constant
+        " AND accepted_at < clock_timestamp() - make_interval(secs => $1) ORDER BY position",
+        older_than,
+    )
+    return [_entry(row) for row in rows]
+
+
+async def missing(keys: KeyStore, database: Database) -> list[Entry]:
+    """Applied entries that the data do not have, oldest first: the data are from a backup."""
+    rows = await keys.pool.fetch(f"SELECT {_COLUMNS} FROM ledger WHERE applied_at IS NOT NULL ORDER BY position")  # noqa: S608 - a constant
+    known = await _known(database, [row["id"] for row in rows])
+    return [_entry(row) for row in rows if row["id"] not in known]
+
+
+async def is_ahead(keys: KeyStore, database: Database) -> bool:
+    """Whether the newest applied entry is missing in the data: one look, since a backup from before lacks the newest."""
+    newest = await keys.pool.fetchval(
+        "SELECT id FROM ledger WHERE applied_at IS NOT NULL ORDER BY position DESC LIMIT 1"
+    )
+    return newest is not None and newest not in await _known(database, [newest])
+
+
+async def reborn_at(keys: KeyStore, digest: bytes) -> datetime | None:
+    """When a handle of that HMAC was erased last."""
+    at: datetime | None = await keys.pool.fetchval("SELECT max(at) FROM suppressed WHERE digest = $1", digest)
+    return at
+
+
+async def suppression_key(keys: KeyStore) -> SealingKey:
+    """The deployment's key for handles that were erased."""
+    return await keys.key_of_deployment(_SUPPRESSION_KEY, "suppression")
+
+
+def suppression_digest(key: SealingKey, space: int, kind: str, handle: str) -> bytes:
+    """What the ledger keeps of a handle."""
+    return key.digest(f"{space}\0{kind}\0{fold(kind, handle)}", "suppressed")
+
+
+async def _known(database: Database, erasures: Sequence[UUID]) -> set[UUID]:
+    async with database.pool.acquire() as connection, connection.transaction():
+        await connection.execute("SELECT set_config('afterturn.space', 'every', true)")
+        rows = await connection.fetch("SELECT id FROM erasures WHERE id = ANY ($1::uuid[])", list(erasures))
+    return {row["id"] for row in rows}
+
+
+def _entry(row: Any) -> Entry:
+    return Entry(
+        id=row["id"],
+        space=row["space_id"],
+        kind=row["kind"],
+        target=json.loads(row["target"]),
+        reason_code=row["reason_code"],
+        actor=row["actor"],
+        accepted_at=row["accepted_at"],
+    )

@@ -1,0 +1,128 @@
+"""An erasure's one transaction: what it fixes, and what it takes away at once."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from models.database import Connection
+
+_PATIENCE = "300ms"  # below PostgreSQL's own second: of two that wait for each other, the acceptance gives way
+
+
+class NothingThere(Exception):
+    """There is nothing of that name to erase, or not any more."""
+
+
+class Entered(Protocol):
+    """An entry of the ledger."""
+
+    @property
+    def id(self) -> UUID: ...
+
+    @property
+    def space(self) -> int: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def reason_code(self) -> str: ...
+
+    @property
+    def actor(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The target by ids, locked. `found`: there was something; `unconfirmed` links were listed and not followed."""
+
+    target: dict[str, Any]
+    found: bool
+    unconfirmed: int = 0
+
+
+async def prepare(connection: Connection, space: int) -> None:
+    """Binds the transaction to the space; it sees expired rows, and gives up on a lock soon."""
+    await connection.execute(
+        "SELECT set_config('afterturn.space', $1, true), set_config('afterturn.expired', 'seen', true),"
+        " set_config('lock_timeout', $2, true)",
+        *(str(space), _PATIENCE),
+    )
+
+
+async def is_accepted(connection: Connection, space: int, erasure: UUID) -> bool:
+    """Whether an earlier run has committed it."""
+    return bool(
+        await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM erasures WHERE space_id = $1 AND id = $2)", space, erasure
+        )
+    )
+
+
+async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> Fixed:
+    """Locks what the target names and lists what belongs to it. Locks go people, conversations, logs."""
+    people = [UUID(one) for one in target.get("subjects", ())]
+    locked = await connection.fetch(
+        "SELECT id FROM subjects WHERE space_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR UPDATE", space, people
+    )
+    conversations = await connection.fetch(
+        "SELECT id FROM conversations WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[]) OR id = ANY ($3::bigint[]))"
+        " ORDER BY id FOR UPDATE",
+        *(space, people, list(target.get("conversations", ()))),
+    )
+    logs = await connection.fetch(
+        "SELECT id FROM logs WHERE space_id = $1 AND subject_id = ANY ($2::uuid[]) ORDER BY id FOR UPDATE",
+        space,
+        people,
+    )
+    fixed = {
+        "subjects": [one.hex for one in people],
+        "logs": [row["id"] for row in logs],
+        "conversations": sorted({row["id"] for row in conversations} | set(target.get("conversations", ()))),
+    }
+    if "agent" in target:
+        fixed["agent"] = target["agent"]
+    return Fixed(fixed, bool(locked or conversations or "agent" in target))
+
+
+async def take_away(connection: Connection, space: int, fixed: Fixed) -> dict[str, int]:
+    """Deletes what leads to the person: from the commit on no reader finds them and no writer can write for them."""
+    people = [UUID(one) for one in fixed.target["subjects"]]
+    logs, conversations = fixed.target["logs"], fixed.target["conversations"]
+    await connection.execute(
+        "UPDATE work SET state = CASE state WHEN 'ready' THEN 'cancelled' ELSE state END, cancel_requested = true,"
+        " finished_at = CASE state WHEN 'ready' THEN clock_timestamp() END"
+        " WHERE space_id = $1 AND state IN ('ready', 'claimed') AND scope = ANY ($2::text[])",
+        *(space, [f"log:{log}" for log in logs]),
+    )
+    revoked = await connection.execute(
+        "UPDATE api_keys SET revoked_at = now() WHERE space_id = $1 AND owner_subject = ANY ($2::uuid[])"
+        " AND revoked_at IS NULL",
+        *(space, people),
+    )
+    gone = {"keys_revoked": _rows(revoked)}
+    for name, table, column, ids in (
+        ("handles", "handles", "subject_id", people),
+        ("conversations", "conversations", "id", conversations),
+        ("logs", "logs", "id", logs),
+        ("subjects", "subjects", "id", people),
+    ):
+        query = f"DELETE FROM {table} WHERE space_id = $1 AND {column} = ANY ($2)"  # noqa: S608 - constants
+        gone[name] = _rows(await connection.execute(query, space, ids))
+    return gone
+
+
+async def record(connection: Connection, entry: Entered, fixed: Fixed, counts: Mapping[str, int]) -> None:
+    """The erasure's row: the eraser goes by it."""
+    await connection.execute(
+        "INSERT INTO erasures (id, space_id, kind, target, reason_code, actor, counts, unconfirmed)"
+        " VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7::text::jsonb, $8::text::jsonb)",
+        *(entry.id, entry.space, entry.kind, json.dumps(fixed.target), entry.reason_code, entry.actor),
+        *(json.dumps({name: rows for name, rows in counts.items() if rows}), json.dumps(fixed.unconfirmed)),
+    )
+
+
+def _rows(tag: str) -> int:
+    return int(tag.rsplit(" ", 1)[-1])
