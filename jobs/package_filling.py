@@ -140,7 +140,9 @@ class _Liner:
         shape = list(row)
         if shape != self._shape:
             self._shape, self._order = shape, sorted(shape)
-        return to_json({name: row[name] for name in self._order}) + b"\n"
+        if shape != self._order:
+            row = {name: row[name] for name in self._order}
+        return to_json(row) + b"\n"
 
 
 def _after(beat: Beat, done: int) -> Beat:

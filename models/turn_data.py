@@ -16,28 +16,27 @@ def _show(row: Any, keys: Keys) -> Row:
     # An export opens millions of them: the content is read as it lies, without a StoredTurn or a Turn of each.
     key = keys.get(row["subject_id"])
     said_at, offset = row["said_at"], row["said_offset"]
-    shown: dict[str, Any] = {
+    content = _WITHHELD if key is None else from_json(key.open(row["sealed"], SEALED_TURN))
+    shown = {
+        "conversation_id": row["conversation_id"],
         "id": row["id"],
         "log_id": row["log_id"],
-        "conversation_id": row["conversation_id"],
+        "name": content.get("name"),
         "number": row["seq"],
+        "reason": row["reason"],
+        "received_at": row["created_at"].isoformat(),
         "role": row["role"],
         "said_at": (at_offset(said_at, offset) if offset else said_at).isoformat(),
-        "received_at": row["created_at"].isoformat(),
-        "tokens": row["tokens"],
         "state": row["state"],
-        "reason": row["reason"],
+        "text": content["text"],
+        "tokens": row["tokens"],
+        "tool_call_id": content.get("call"),
+        "tool_calls": [dict(zip(_CALL, call, strict=True)) for call in content["calls"]] if "calls" in content else [],
     }
-    if key is None:  # said in somebody else's conversation, under that person's key
-        return {**shown, "text": None, "withheld": "another person's conversation"}
-    content = from_json(key.open(row["sealed"], SEALED_TURN))
-    shown["text"] = content["text"]
-    shown["name"] = content.get("name")
-    shown["tool_calls"] = [dict(zip(_CALL, call, strict=True)) for call in content.get("calls", ())]
-    shown["tool_call_id"] = content.get("call")
-    return shown
+    return shown if key is not None else {**shown, "withheld": "another person's conversation"}
 
 
+_WITHHELD: dict[str, Any] = {"text": None}  # said in somebody else's conversation, under that person's key
 _CALL = ("id", "name", "arguments")
 
 
@@ -56,6 +55,7 @@ _ROWS = Rows(
     show=_show,
     order="log_id, seq",
     age="created_at",
+    needs="id, log_id, seq, conversation_id, subject_id, role, sealed, tokens, said_at, said_offset, state, reason, created_at",
 )
 
 _LOGS = "SELECT log_id FROM turns WHERE space_id + 0 = $1 AND conversation_id = ANY ($2::bigint[]) LIMIT $3"

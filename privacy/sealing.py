@@ -30,10 +30,10 @@ class Unreadable(Exception):
 class SealingKey:
     """One person's key (or one space's), in memory. `id` names the wrapped key in the key store."""
 
-    __slots__ = ("_aead", "_digests", "id")
+    __slots__ = ("_aead", "_digests", "_name", "id")
 
     def __init__(self, key_id: UUID, secret: bytes) -> None:
-        self.id = key_id
+        self.id, self._name = key_id, key_id.bytes
         self._aead = AESGCM(secret)
         self._digests = hmac.digest(secret, b"afterturn/digest", hashlib.sha256)
 
@@ -57,7 +57,7 @@ class SealingKey:
         return hmac.digest(self._digests, f"{purpose}\0{text}".encode(), hashlib.sha256)[:16]
 
     def _bound(self, purpose: str) -> bytes:
-        return self.id.bytes + purpose.encode()
+        return self._name + purpose.encode()
 
 
 def wrap(master: bytes, key_id: UUID, secret: bytes) -> bytes:
