@@ -10,10 +10,18 @@ import pytest
 from jobs.mind import MindBroke
 from jobs.observe import _write
 from jobs.verdict import Done, Later
-from models.work import Superseded
-from tests.integration.logbook import token
+from models.work import Claim, Superseded
+from tests.integration.logbook import Book, token
 
 Opened = Callable[..., Any]
+
+
+async def die_before_the_commit(book: Book, claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that has its answers, and ends as a killed worker's does."""
+    with monkeypatch.context() as patched:
+        patched.setattr("jobs.observe._write", dies)
+        with pytest.raises(asyncio.CancelledError):
+            await book.run(claim=claim)
 
 
 async def test_a_worker_that_dies_between_answer_and_commit_leaves_an_answer_that_is_used(
@@ -22,10 +30,7 @@ async def test_a_worker_that_dies_between_answer_and_commit_leaves_an_answer_tha
     async with opened("good") as book:
         words = await book.say_words(5)
         claim = await book.claim()
-        with monkeypatch.context() as patched:
-            patched.setattr("jobs.observe._write", dies)
-            with pytest.raises(asyncio.CancelledError):
-                await book.run(claim=claim)
+        await die_before_the_commit(book, claim, monkeypatch)
         assert await book.answers_kept() == 1
         await book.crash(claim)
         assert isinstance(await book.run(), Done)
@@ -39,10 +44,7 @@ async def test_a_run_that_narrows_and_dies_pays_for_no_question_twice(
     async with opened(["babble", "babble", "babble", "babble", "good"]) as book:
         words = await book.say_words(8)
         claim = await book.claim()
-        with monkeypatch.context() as patched:
-            patched.setattr("jobs.observe._write", dies)
-            with pytest.raises(asyncio.CancelledError):
-                await book.run(claim=claim)
+        await die_before_the_commit(book, claim, monkeypatch)
         asked = book.model.count
         await book.crash(claim)
         assert isinstance(await book.run(), Done)

@@ -1,27 +1,19 @@
 """Work is added: once per key while it waits, earliest time first, and never so that a wake-up is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
-from config.settings import Settings
 from models import claim as claims
 from models import work
 from models.claim import Rung, Terms
-from models.database import Database, connect
+from models.database import Database
 from models.work import Letter
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 MUCH_LATER = LATER + timedelta(hours=1)
-
-
-@pytest.fixture(scope="module")
-async def database(settings: Settings) -> AsyncIterator[Database]:
-    async with connect(settings.stores.database_url.get_secret_value()) as opened:
-        yield opened
 
 
 @pytest.fixture

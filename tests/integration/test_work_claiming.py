@@ -2,32 +2,20 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
-from config.settings import Settings
 from models import claim as claims
 from models import work
 from models.claim import Crowded, Rung, Terms
-from models.database import Database, connect
+from models.database import Database
 from models.due import WINDOW
 from models.work import Added, Claim, Letter
 
 AGES = timedelta(hours=1)
-
-
-@pytest.fixture(scope="module")
-async def database(settings: Settings) -> AsyncIterator[Database]:
-    async with connect(settings.stores.database_url.get_secret_value()) as opened:
-        yield opened
-
-
-@pytest.fixture
-def kind() -> str:
-    return f"kind-{uuid4().hex}"
 
 
 def terms(*kinds: str, owner: str = "worker-1", per_space: int = 1000, lasts: float = 15.0) -> Terms:

@@ -1,27 +1,19 @@
 """Work ends: with its effects or not at all; a failure, a crash or a stop brings it back without a trace of doubt."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from config.settings import Settings
 from models import backlog, release, work
 from models import claim as claims
 from models.claim import Terms
-from models.database import Database, connect, driver
+from models.database import Database, driver
 from models.work import Claim, Letter, Superseded
 
 SOON, MINUTE = timedelta(0), timedelta(minutes=1)
-
-
-@pytest.fixture(scope="module")
-async def database(settings: Settings) -> AsyncIterator[Database]:
-    async with connect(settings.stores.database_url.get_secret_value()) as opened:
-        yield opened
 
 
 @pytest.fixture
