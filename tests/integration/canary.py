@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+from intake.erasure import Wish, accept
 from intake.identity import People
 from jobs.asking import Asker
 from jobs.resources import Workshop
@@ -30,7 +31,7 @@ from models.work import Claim, Superseded
 from recall import export
 from recall.restore import LiveAlready, NoSuchGeneration, restore
 from scheduler.__main__ import JOBS
-from tests.integration.erasing import accept, seal
+from tests.integration.erasing import seal
 from tests.integration.logbook import Book, token
 from tests.properties.interleaving import Gate, NoPace, Oracle, Run
 
@@ -128,7 +129,8 @@ class Canary:
         """From here on nothing of the victim may be written."""
         if self.erasure is None:
             self.erased = await self.the_victim()
-            self.erasure = await accept(self.book.resources, self.book.space, self.erased)
+            wish = Wish(self.book.space, "subject_request", "key_test", subject=self.erased)
+            self.erasure, _ = await accept(self.book.resources, wish)
             self.seen[f"accepted over {len(self.runs)} runs"] += 1
 
     async def begin(self) -> None:

@@ -164,7 +164,7 @@ async def problems(canary: Canary, logs: list[Any]) -> list[str]:
         if form in text
     ]
     ids = (str(subject).encode(), subject.hex.encode())
-    kept = {f"data.{table}" for table in KEPT}
+    kept = {"keys.ledger", *(f"data.{table}" for table in KEPT)}
     wrong += [
         f"the id in {name}"
         for name, text in places.items()
