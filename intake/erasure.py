@@ -23,7 +23,9 @@ from models import receipt as receipts
 from models import subject as subjects
 from models.accepting import Fixed, NothingThere
 from models.database import driver
+from models.dataset import Target
 from models.receipt import Receipt
+from models.retraction import retract
 from models.subject import SEALED_HANDLE
 from models.work import Added
 
@@ -150,6 +152,10 @@ async def _commit_once(resources: Resources, entry: Entry, *, found_or_not: bool
 
 
 async def _raise_fence(connection: Any, entry: Entry, fixed: Fixed) -> None:
+    conversations, logs = tuple(fixed.target["conversations"]), tuple(fixed.target["logs"])
+    await retract(
+        connection, Target(entry.space, logs=logs, conversations=conversations)
+    )  # no log that stays tells of it
     counts = await accepting.take_away(connection, entry.space, fixed)
     await accepting.record(connection, entry, fixed, counts)
     ids = {"erasure": str(entry.id), "subjects": [subjects.opaque(UUID(one)) for one in fixed.target["subjects"]]}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from intake.erasure import Wish, accept
 from models.database import driver
 from models.dataset import Target
 from models.retraction import retract
@@ -112,6 +113,14 @@ async def test_a_run_that_read_the_conversation_cannot_write_what_it_thought(ope
         assert (log.pending_turns, log.pending_tokens) == (1, (await book.turns())[0].tokens)
         await erase(book, goes, 1)
         assert (await book.log()).erased_turns == 1
+
+
+async def test_from_its_acceptance_on_no_log_tells_of_an_erased_conversation(opened: Opened) -> None:
+    async with opened() as book:
+        await two_conversations(book)
+        (goes,) = (await conversation(book, 1)).conversations
+        await accept(book.resources, Wish(book.space, "other", "key_test", conversation=goes))
+        assert [line.text for line in await book.lines()] == ["User: parcel is amber", "User: parcel is blue"]
 
 
 async def test_no_turn_of_it_can_be_sent_back_from_quarantine(opened: Opened) -> None:
