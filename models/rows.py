@@ -72,11 +72,19 @@ class Rows:
         return gone, (nth, 0) if gone == most else (nth + 1, 0)
 
     async def export(self, connection: Connection, target: Target, keys: Keys) -> AsyncIterator[Row]:
-        """Each row, opened."""
-        query = f"SELECT {self.needs} FROM {self.table} WHERE {self._mine()} ORDER BY {self.order}"  # noqa: S608 - as above
-        async for rows in _batches(await connection.cursor(query, target.space, *self._parts(target))):
-            for row in rows:
-                yield self.show(row, keys)
+        """Each row, opened: way by way, so that an index gives them in order and nothing is sorted."""
+        for place, way in enumerate(self.ways):
+            if not getattr(target, way.part):
+                continue
+            query = f"""
+                SELECT {self.needs} FROM {self.table} WHERE space_id = $1 AND {self._by(place)}
+                    {"".join(f"AND ({self._by(earlier)}) IS NOT TRUE " for earlier in range(place))}
+                ORDER BY {self.order}
+            """  # noqa: S608 - as above
+            arguments = self._parts(target)[: place + 1]
+            async for rows in _batches(await connection.cursor(query, target.space, *arguments)):
+                for row in rows:
+                    yield self.show(row, keys)
 
     async def expire(self, connection: Connection, space: int, most: int) -> int:
         """Deletes up to `most` rows whose age is at or before the horizon of this data set."""
@@ -90,8 +98,12 @@ class Rows:
         return number(await connection.execute(past, space, self.name, most))
 
     def _mine(self) -> str:
-        ways = [f"{way.column} = ANY (${place}::{_TYPES[way.part]}[])" for place, way in enumerate(self.ways, 2)]
-        return f"space_id = $1 AND ({' OR '.join(ways)})"
+        return f"space_id = $1 AND ({' OR '.join(map(self._by, range(len(self.ways))))})"
+
+    def _by(self, place: int) -> str:
+        """By one way; its ids are the parameter of that place after the space."""
+        way = self.ways[place]
+        return f"{way.column} = ANY (${place + 2}::{_TYPES[way.part]}[])"
 
     def _parts(self, target: Target) -> list[list[Any]]:
         return parts(target, *(way.part for way in self.ways))
