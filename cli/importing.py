@@ -19,7 +19,7 @@ from cli.output import answer, remark, shown
 from cli.owner import Owner
 from cli.reach import with_stores
 from intake import files
-from intake.accept import Intake, Said
+from intake.accept import Intake, Said, SubjectErased
 from intake.batcher import Batcher, OtherAgent
 from intake.files import Conversation, UnknownFormat, UnreadableFile
 from intake.identity import People
@@ -80,17 +80,9 @@ async def take_all(resources: Resources, paths: Sequence[Path], owner: Owner) ->
             rhythm=rhythm_here,
             memory_on=memory_on,
         )
-        await _introduce(intake, credential, owner)
         door = Door(intake, credential, owner)
         with _progress(len(paths)) as gauge:
             return [await door.take(path, gauge) for path in paths]
-
-
-async def _introduce(intake: Intake, credential: Credential, owner: Owner) -> None:
-    # Else each of the first conversations would look for the person, and they would not go in in their order.
-    identity = await intake.people.meet(credential, owner.claim())
-    if identity.speaker is not None:
-        await intake.keys.key(identity.speaker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +98,18 @@ class Door:
         report = Report(str(path))
         gauge.begins(path)
         for several in _several(path, report):
-            # Calls that wait beside each other share a commit, in the order in which they came.
-            async with asyncio.TaskGroup() as calls:
-                for conversation in several:
-                    calls.create_task(self._take_conversation(conversation, report))
+            await self._take_several(several, report)
             gauge.grew(report)
         gauge.ends()
         return report
+
+    async def _take_several(self, several: Sequence[Conversation], report: Report) -> None:
+        # The first looks up whose they are. The others find it known, so none waits for anything before the commit that
+        # they share, and they go in in their order.
+        await self._take_conversation(several[0], report)
+        async with asyncio.TaskGroup() as calls:
+            for conversation in several[1:]:
+                calls.create_task(self._take_conversation(conversation, report))
 
     async def _take_conversation(self, conversation: Conversation, report: Report) -> None:
         report.conversations += 1
@@ -126,6 +123,8 @@ class Door:
                 took = (await self.intake.accept(self.credential, self.owner.claim(), said)).took
             except OtherAgent:
                 report.refused["its conversation belongs to another agent"] += len(messages)
+            except SubjectErased:
+                report.refused["it was said before an erasure of its person"] += len(messages)
             else:
                 report.accepted += took.accepted
                 report.duplicates += took.duplicates

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 from sqlmodel import col, select
 
 from cli.importing import Report, take_all
@@ -92,3 +93,15 @@ async def test_turns_without_a_time_are_counted_and_those_before_the_first_time_
     async with resources.database.begin(space) as tx:
         times = (await tx.execute(select(StoredTurn.said_at).order_by(col(StoredTurn.seq)))).scalars().all()
     assert [at.year for at in times[:2]] == [2025, 2025]
+
+
+async def test_what_was_said_before_an_erasure_is_refused_and_told(
+    resources: "Resources", tmp_path: Path, owner: Owner
+) -> None:
+    await taken(resources, tmp_path, owner, chat("hello", at="2026-03-02T10:15:00Z"))
+    space = (await owner.credential(resources)).space
+    async with resources.database.begin(space) as tx:
+        await tx.execute(text("UPDATE subjects SET reborn_at = '2026-03-01'"))
+    late, early = chat("later", at="2026-03-02T11:00:00Z"), chat("earlier", at="2026-02-01T10:00:00Z")
+    report = await taken(resources, tmp_path, owner, late, early)
+    assert (report.accepted, dict(report.refused)) == (1, {"it was said before an erasure of its person": 1})
