@@ -105,6 +105,8 @@ async def _make(run: Run, subject: UUID) -> tuple[Made, Target]:
     """The package in its store, as this run's file."""
     async with snapshot(run.workshop.database, run.claim.space_id) as seen:
         target = await exports.target(seen, run.claim.space_id, subject)
+        if not target.subjects:
+            raise Gone
         if await exports.half_erased(seen, target):
             raise HalfErased
         keys = await run.workshop.keys.keys(target.subjects)

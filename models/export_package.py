@@ -16,6 +16,7 @@ from models.columns import created, moment, space
 from models.database import Connection
 from models.dataset import Target
 from models.rows import number
+from models.subject import closure
 
 KEPT = timedelta(days=7)  # how long a package lies ready
 
@@ -205,8 +206,8 @@ async def end(connection: Connection, space: int, export: UUID, state: str) -> b
 
 
 async def target(connection: Connection, space: int, subject: UUID) -> Target:
-    """What is known of a person, by ids, as the transaction sees it."""
-    subjects = [subject]
+    """What is known of a person, by ids, as the transaction sees it. Without subjects: there is no such person."""
+    subjects = await closure(connection, space, subject)
     logs = await connection.fetch(
         "SELECT id FROM logs WHERE space_id = $1 AND subject_id = ANY ($2::uuid[]) ORDER BY id", space, subjects
     )
