@@ -11,7 +11,20 @@ from starlette.requests import Request
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from api import context, coverage, erasure_proof, erasures, exports, health, observations, quarantine, receipts, turns
+from api import (
+    context,
+    coverage,
+    erasure_proof,
+    erasures,
+    exports,
+    health,
+    holds,
+    observations,
+    quarantine,
+    receipts,
+    retention,
+    turns,
+)
 from api.auth import Doorman
 from api.desk import Desk
 from api.document import Documented
@@ -41,6 +54,8 @@ _ROUTERS = (
     erasures.router,
     erasure_proof.router,
     receipts.router,
+    retention.router,
+    holds.router,
     health.router,
 )
 

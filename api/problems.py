@@ -23,7 +23,7 @@ from intake.accept import SubjectErased
 from intake.batcher import OtherAgent, OwnerGone
 from intake.identity import InvalidHandle
 from intake.refusals import InvalidMessage, TooLarge
-from models.accepting import NothingThere
+from models.accepting import Held, NothingThere
 from recall.context import AgentDiffers
 from recall.export import NobodyThere, NoSuchExport, NotReady, PackagesOff
 from recall.quarantine import NotQuarantined, ReleasedAlready
@@ -147,6 +147,7 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     LiveAlready: _conflict("generation_is_live", "That generation is the live one"),
     NobodyThere: lambda _: not_found(),
     NothingThere: lambda _: not_found(),
+    Held: _conflict("legal_hold", "A hold forbids to delete anything of this"),
     NoSuchExport: lambda _: not_found(),
     NotReady: lambda error: Problem(409, "no_package", "There is no package to fetch now", state=error.state),
     PackagesOff: _conflict("packages_off", "This deployment has nowhere to put packages: AFTERTURN_PACKAGES_URL"),

@@ -18,7 +18,7 @@ from intake.identity import People
 from jobs.resources import Resources
 from models import conversation as conversations
 from models import erasing as erasures
-from models.accepting import NothingThere
+from models.accepting import Held, NothingThere
 from models.conversation import SEALED_ID
 from models.database import driver
 from models.erasing import Erasing
@@ -67,6 +67,8 @@ async def _erase(resources: Resources, wanted: Wanted) -> Erasing:
         erasure, added = await erasing.accept(resources, await _wish(resources, place, wanted))
     except NothingThere:
         raise Failed(f"the space {wanted.space} has nothing of that name") from None
+    except Held:
+        raise Failed("a hold forbids to delete anything of this: DELETE /v1/holds/… lifts it") from None
     await resources.bell.ring(added)
     done = await _read(resources, place.id, erasure)
     while wanted.wait and done.state != "completed":

@@ -21,7 +21,7 @@ from jobs.resources import Resources
 from models import accepting, work
 from models import receipt as receipts
 from models import subject as subjects
-from models.accepting import Fixed, NothingThere
+from models.accepting import Fixed, Held, NothingThere
 from models.database import driver
 from models.dataset import Target
 from models.receipt import Receipt
@@ -61,7 +61,7 @@ async def accept(resources: Resources, wish: Wish) -> tuple[UUID, list[Added]]:
     await ledger.write(resources.keys, entry, await _handles(resources, wish.space, closure))
     try:
         added = await apply(resources, entry)
-    except NothingThere:
+    except (NothingThere, Held):
         await ledger.withdraw(resources.keys, entry.id)
         raise
     return entry.id, added
@@ -83,7 +83,7 @@ async def finish(resources: Resources) -> list[Added]:
     for entry in await ledger.unfinished(resources.keys, _STUCK):
         try:
             added += await apply(resources, entry)
-        except NothingThere:
+        except (NothingThere, Held):  # nobody was told that it was accepted
             await ledger.withdraw(resources.keys, entry.id)
     return added
 

@@ -17,6 +17,7 @@ class QueueClass(StrEnum):
 OBSERVE = "observe"
 REFLECT = "reflect"
 SEAL = "seal"
+EXPIRE = "expire"
 ERASE = "erase_subject"
 EXPORT = "export_subject"
 EXPIRE_EXPORT = "expire_export"
@@ -56,6 +57,12 @@ def erase_letter(space: int, erasure: UUID) -> Letter:
     """Delete what an erasure named, look for what is left, and prove it."""
     scope = f"erasure:{erasure.hex}"
     return Letter(ERASE, QueueClass.INTERACTIVE, space, scope=scope, dedup=scope, payload={"erasure": erasure.hex})
+
+
+def expire_letter(space: int) -> Letter:
+    """Delete what is past its term in a space."""
+    scope = f"retention:{space}"
+    return Letter(EXPIRE, QueueClass.HOUSEKEEPING, space, scope=scope, dedup=scope)
 
 
 def seal_letter(space: int) -> Letter:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from models import hold
 from models.database import Connection
 
 _PATIENCE = "300ms"  # below PostgreSQL's own second: of two that wait for each other, the acceptance gives way
@@ -13,6 +14,10 @@ _PATIENCE = "300ms"  # below PostgreSQL's own second: of two that wait for each 
 
 class NothingThere(Exception):
     """There is nothing of that name to erase, or not any more."""
+
+
+class Held(Exception):
+    """A hold forbids to delete anything of it."""
 
 
 class Entered(Protocol):
@@ -68,7 +73,7 @@ async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> 
         "SELECT id FROM subjects WHERE space_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR UPDATE", space, people
     )
     conversations = await connection.fetch(
-        "SELECT id FROM conversations WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[]) OR id = ANY ($3::bigint[]))"
+        "SELECT id, subject_id FROM conversations WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[]) OR id = ANY ($3::bigint[]))"
         " ORDER BY id FOR UPDATE",
         *(space, people, list(target.get("conversations", ()))),
     )
@@ -77,6 +82,9 @@ async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> 
         space,
         people,
     )
+    owners = [*people, *{row["subject_id"] for row in conversations}]
+    if await hold.held(connection, space, owners):
+        raise Held
     fixed = {
         "subjects": [one.hex for one in people],
         "logs": [row["id"] for row in logs],

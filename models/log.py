@@ -32,6 +32,7 @@ class Log(SQLModel, table=True):
     oldest_pending_at: datetime | None = moment(nullable=True)
     generation: int = Field(default=1, sa_column=Column(BigInteger, nullable=False, server_default="1"))
     live_tokens: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default="0"))
+    expired_turns: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default="0"))
     erased_turns: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default="0"))
     last_error: str | None = Field(default=None, sa_column=Column(Text))
     last_error_at: datetime | None = moment(nullable=True)

@@ -47,4 +47,7 @@ GENERATIONS = Rows(
     show=_show_generation,
     order="log_id, number",
     age="created_at",
+    spared="""AND NOT EXISTS (
+        SELECT FROM logs l LEFT JOIN holds h ON h.space_id = l.space_id AND h.subject_id = l.subject_id
+        WHERE l.id = t.log_id AND (l.generation = t.number OR h.subject_id IS NOT NULL))""",
 )

@@ -12,7 +12,7 @@ from models.database import Connection
 from models.dataset import Holds, Keys, Place, Row, Tables, Target
 from models.observation import Observation
 from models.retraction import retract
-from models.rows import Rows, Way, instant
+from models.rows import Rows, Way, instant, number
 
 
 def _show(row: Any, keys: Keys) -> Row:
@@ -82,7 +82,20 @@ class ObservationData:
         return _ROWS.export(connection, target, keys)
 
     async def expire(self, connection: Connection, space: int, most: int) -> int:
-        return await _ROWS.expire(connection, space, most)
+        query = """
+            DELETE FROM observations WHERE space_id = $1 AND id = ANY (ARRAY(
+                SELECT o.id FROM observations o WHERE o.space_id = $1 AND (
+                        o.born_at <= (SELECT horizon($1, 'observations'))
+                        OR (SELECT with_source FROM retention WHERE space_id = $1 AND data_set = 'observations')
+                            AND NOT EXISTS (SELECT FROM turns t WHERE t.id = ANY (o.evidence)
+                                AND t.created_at > (SELECT horizon($1, 'turns')))
+                        OR EXISTS (SELECT FROM generations g JOIN logs l ON l.id = g.log_id
+                            WHERE g.log_id = o.log_id AND g.number = o.generation AND l.generation <> g.number
+                                AND g.created_at <= (SELECT horizon($1, 'generations'))))
+                    AND NOT EXISTS (SELECT FROM holds h WHERE h.space_id = $1 AND h.subject_id = o.subject_id)
+                LIMIT $2))
+        """
+        return number(await connection.execute(query, space, most))
 
     async def _touched(self, connection: Connection, target: Target) -> int:
         query = f"{_TOUCHED} SELECT count(*) FROM touched"  # noqa: S608 - constants

@@ -39,6 +39,8 @@ NOTHING_PERSONAL: Mapping[str, str] = {
     "alembic_version": "the schema's revision",
     "spaces": "a tenant's name and switches, set by its operator",
     "receipts": "opaque ids and counts: what led from an id to a person is destroyed by the erasure",
+    "retention": "how long a space keeps what",
+    "holds": "opaque ids of those who must not be deleted, and ends before they do",
     "seals": "hashes over receipts, and signatures",
     "erasures": "ids that lead to nobody any more, and how many rows went",
     "announcements": "ids of what subscribers are told about",

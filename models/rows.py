@@ -34,6 +34,7 @@ def parts(target: Target, *names: str) -> list[list[Any]]:
 class Rows:
     """One table. `show` opens a row for its owner; `age` is the column by whose instant it is past its term.
 
+    `spared` is a further condition of the sweep: what is held or alive stays, and must not be come by again and again.
     `needs` are the columns that `show` looks at, where there are many rows.
     """
 
@@ -44,6 +45,7 @@ class Rows:
     show: Callable[[Any, Keys], Row]
     order: str
     age: str | None = None
+    spared: str = ""
     needs: str = "*"
 
     @property
@@ -92,8 +94,8 @@ class Rows:
             return 0
         past = f"""
             DELETE FROM {self.table} WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM {self.table} WHERE space_id = $1 AND {self.age} <= horizon($1, $2)
-                ORDER BY {self.age} LIMIT $3))
+                SELECT ctid FROM {self.table} t WHERE space_id = $1 AND {self.age} <= (SELECT horizon($1, $2)) {self.spared}
+                LIMIT $3))
         """  # noqa: S608 - as above
         return number(await connection.execute(past, space, self.name, most))
 

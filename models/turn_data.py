@@ -84,6 +84,36 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
+_PAST = """
+WITH past AS MATERIALIZED (
+    SELECT id, log_id FROM turns t WHERE space_id = $1 AND created_at <= (SELECT horizon($1, 'turns'))
+        AND NOT EXISTS (SELECT FROM holds h WHERE h.space_id = t.space_id AND h.subject_id = t.subject_id)
+    ORDER BY id LIMIT $2
+)
+"""
+
+_PAST_LOGS = f"{_PAST} SELECT DISTINCT log_id FROM past"  # noqa: S608 - constants
+_EXPIRED = f"""
+{_PAST}, gone AS (
+    DELETE FROM turns WHERE space_id = $1 AND id = ANY (ARRAY(SELECT id FROM past)) RETURNING id, log_id, state, tokens
+), unheld AS (
+    DELETE FROM quarantine WHERE space_id = $1 AND turn_id = ANY (ARRAY(SELECT id FROM past))
+), lost AS (
+    SELECT log_id, count(*) AS turns, count(*) FILTER (WHERE state = 'pending') AS pending,
+           coalesce(sum(tokens) FILTER (WHERE state = 'pending'), 0) AS tokens
+    FROM gone GROUP BY log_id
+), counted AS (
+    UPDATE logs l SET expired_turns = l.expired_turns + lost.turns, pending_turns = l.pending_turns - lost.pending,
+        pending_tokens = l.pending_tokens - lost.tokens,
+        oldest_pending_at = CASE WHEN lost.pending = 0 THEN l.oldest_pending_at ELSE (
+            SELECT t.created_at FROM turns t
+            WHERE t.log_id = l.id AND t.state = 'pending' AND t.id <> ALL (ARRAY(SELECT id FROM gone))
+            ORDER BY t.seq LIMIT 1) END
+    FROM lost WHERE l.id = lost.log_id AND l.space_id = $1
+)
+SELECT count(*) FROM gone
+"""  # noqa: S608 - constants
+
 # A log's numbers are dense, so a stretch of them is a batch.
 _STRETCH = "DELETE FROM turns WHERE space_id = $1 AND log_id = $2 AND seq > $3 AND seq <= $3 + $4::bigint"
 _FURTHER = "SELECT min(seq) FROM turns WHERE space_id = $1 AND log_id = $2 AND seq > $3"
@@ -125,7 +155,11 @@ class TurnData:
         return _ROWS.export(connection, target, keys)
 
     async def expire(self, connection: Connection, space: int, most: int) -> int:
-        return await _ROWS.expire(connection, space, most)
+        logs = {row["log_id"] for row in await connection.fetch(_PAST_LOGS, space, most)}
+        if not logs:
+            return 0
+        await connection.execute(_LOCK, space, sorted(logs))
+        return int(await connection.fetchval(_EXPIRED, space, most))
 
 
 TURNS = TurnData()

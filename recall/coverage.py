@@ -51,7 +51,7 @@ async def coverage(resources: Resources, space: int, subject: UUID | None, agent
     return Coverage(
         on=on,
         why_not_yet=why_not_yet(standing),
-        turns=_by_state(tally, log.erased_turns),
+        turns=_by_state(tally, log),
         skipped={str(one.reason): one.turns for one in tally if one.state == State.SKIPPED},
         pending_tokens=log.pending_tokens,
         generation=log.generation,
@@ -60,11 +60,12 @@ async def coverage(resources: Resources, space: int, subject: UUID | None, agent
     )
 
 
-def _by_state(tally: Sequence[Tally], erased: int) -> dict[str, int]:
+def _by_state(tally: Sequence[Tally], log: Log) -> dict[str, int]:
     counted: Counter[str] = Counter()
     for one in tally:
         counted[one.state] += one.turns
-    counted["erased"] = erased
+    counted["erased"] = log.erased_turns
+    counted["expired"] += log.expired_turns
     return {state: counted[state] for state in STATES}
 
 

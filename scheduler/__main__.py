@@ -11,9 +11,10 @@ from config.logging import configure
 from config.settings import Settings, Workers, load_or_exit
 from intake.erasure import finish
 from jobs.erase import erase
+from jobs.expire import Sweeps, expire
 from jobs.export import expire_export, export_subject
 from jobs.job import Job
-from jobs.letters import ERASE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
+from jobs.letters import ERASE, EXPIRE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
 from jobs.resources import Workshop, furnished, opened
@@ -21,7 +22,7 @@ from jobs.seal import due as seals_due
 from jobs.seal import seal
 from jobs.start import check_stores_or_exit
 from scheduler.attention import Attention
-from scheduler.reconciler import Rounds, run_scheduler
+from scheduler.reconciler import Hook, Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
 
 _ONE_RUN = timedelta(minutes=30)  # many calls, each with the model's own time limit
@@ -32,6 +33,7 @@ JOBS: dict[str, Job[Workshop]] = {
     OBSERVE: Job(QueueClass.MEMORY, observe, _ONE_RUN),
     REFLECT: Job(QueueClass.MEMORY, reflect, _ONE_RUN),
     SEAL: Job(QueueClass.HOUSEKEEPING, seal, _ONE_RUN),
+    EXPIRE: Job(QueueClass.HOUSEKEEPING, expire, _ONE_EXPORT),
     EXPORT: Job(QueueClass.INTERACTIVE, export_subject, _ONE_EXPORT, attempts=8, crashes=5),
     ERASE: Job(QueueClass.INTERACTIVE, erase, _ONE_ERASURE),
     EXPIRE_EXPORT: Job(QueueClass.HOUSEKEEPING, expire_export, _ONE_RUN),
@@ -59,7 +61,12 @@ async def _schedule(settings: Settings) -> None:
     workers = settings.workers
     rounds = Rounds(workers.sweep_every, workers.job_records, workers.worker_claim)
     async with opened(settings, within=settings.stores.start_within) as resources:
-        hooks = (Attention(resources.database).attend, lambda: seals_due(resources), lambda: finish(resources))
+        hooks: tuple[Hook, ...] = (
+            Attention(resources.database).attend,
+            lambda: seals_due(resources),
+            lambda: finish(resources),
+            Sweeps(resources).due,
+        )
         await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), hooks, rounds)
 
 
