@@ -17,8 +17,8 @@ from jobs.package_manifest import Origin
 from jobs.resources import Workshop
 from jobs.verdict import Done, Hopeless, Later, Nothing, Verdict
 from models import export_package as exports
+from models import hold, registry, work
 from models import receipt as receipts
-from models import registry, work
 from models.announcement import Event, announce
 from models.database import Connection, driver
 from models.dataset import Target
@@ -198,9 +198,11 @@ async def expire_export(claim: Claim, workshop: Workshop) -> Verdict:
         return Hopeless("packages_off")
     export = UUID(claim.payload["export"])
     async with workshop.database.begin(claim.space_id) as tx:
-        found = await exports.find(await driver(tx), claim.space_id, export)
-    if found is not None and found.state in ("accepted", "running", "ready"):
-        return Later(_STILL_GOING, "not_over", counts=False)
+        connection = await driver(tx)
+        found = await exports.find(connection, claim.space_id, export)
+        held = found is not None and await hold.held(connection, claim.space_id, [found.subject])
+    if held or (found is not None and found.state in ("accepted", "running", "ready")):
+        return Later(_STILL_GOING, "legal_hold" if held else "not_over", counts=False)
     await _remove_leftovers(workshop.packages, claim.payload["folder"], export)
     async with workshop.database.begin(claim.space_id) as tx:
         connection = await driver(tx)

@@ -12,6 +12,7 @@ import pytest
 from jobs import export as exporting
 from jobs.verdict import Done, Later, Nothing
 from models import export_package as exports
+from models import hold
 from models.database import driver
 from models.dataset import Target
 from models.export_data import EXPORTS
@@ -152,6 +153,16 @@ def of_long_ago(desk: Counter, export: str) -> Claim:
     """A claim of long ago."""
     payload = {"export": export[4:], "folder": exports.folder(desk.space, desk.key.owner)}
     return Claim(0, 0, "export_subject", "interactive", desk.space, "", 1, 0, 0, payload, {})
+
+
+async def test_a_package_of_somebody_held_is_kept_and_not_served(desk: Counter) -> None:
+    export, _ = await desk.make()
+    await desk.write("UPDATE exports SET expires_at = clock_timestamp() WHERE space_id = $1", desk.space)
+    async with desk.resources.database.begin(desk.space) as tx:
+        assert await hold.place(await driver(tx), desk.space, desk.key.owner, "key_test")
+    assert await desk.run(export, "expire_export") == Later(3600.0, "legal_hold", counts=False)
+    assert len(await desk.files()) == 1
+    assert (await desk.try_fetching(export)).json()["state"] == "expired"
 
 
 async def test_an_erasure_breaks_a_download_off(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
