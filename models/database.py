@@ -5,13 +5,14 @@ connections to the ingest batcher and the queue, where the ORM would cost fiftee
 """
 
 import json
+import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import asyncpg
-from sqlalchemy import exc, text
+from sqlalchemy import event, exc, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 
@@ -35,6 +36,8 @@ class Connection(Protocol):
 
     def cursor(self, query: str, *arguments: Any, prefetch: int | None = None) -> Any: ...
 
+
+_RESTED = 1.0  # seconds after which a connection may have been cut off without anybody noticing
 
 _BIND_SPACE = text("SELECT set_config('afterturn.space', :space, true)")
 
@@ -83,16 +86,37 @@ async def connect(url: str, *, size: int = 10, patience: Patience = USUAL) -> As
         sqlalchemy_url(url),
         pool_size=size,
         max_overflow=0,
-        pool_pre_ping=True,
         pool_timeout=patience.for_connection,
         connect_args={"timeout": patience.to_connect, "command_timeout": patience.for_statement},
     )
+    _ask_the_rested(engine)
     try:
         # Whatever we set is local to a transaction, so there is nothing to reset: that would be a round trip a use.
         async with pooled(url, 1, size, patience, init=_teach_json, reset=_leave) as pool:
             yield Database(engine, pool, patience)
     finally:
         await engine.dispose()
+
+
+def _ask_the_rested(engine: AsyncEngine) -> None:
+    """A connection that rested is asked whether it still stands, before it is used; one in use knows by its use.
+
+    SQLAlchemy's own `pool_pre_ping` asks every time: a round trip for each transaction.
+    """
+
+    def rests(_: Any, record: Any) -> None:
+        record.info["rests_since"] = time.monotonic()
+
+    def is_taken(connection: Any, record: Any, _: Any) -> None:
+        if time.monotonic() - record.info.get("rests_since", 0.0) < _RESTED:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error:
+            raise exc.DisconnectionError from None  # the pool takes another one, or makes it
+
+    event.listen(engine.sync_engine, "checkin", rests)
+    event.listen(engine.sync_engine, "checkout", is_taken)
 
 
 async def driver(session: AsyncSession) -> Connection:
