@@ -266,6 +266,11 @@ class Machine:
         """As an erasure does, whatever runs."""
         book = self.chance.choice(self.books)
         await book.write("DELETE FROM logs WHERE space_id = $1 AND subject_id = $2", book.space, book.key.owner)
+        for table in ("turns", "observations", "generations", "quarantine"):  # as the eraser does, once the log is gone
+            orphans = (
+                f"DELETE FROM {table} t WHERE space_id = $1 AND NOT EXISTS (SELECT FROM logs l WHERE l.id = t.log_id)"  # noqa: S608
+            )
+            await book.write(orphans, book.space)
         self.accepted = {one: owner for one, owner in self.accepted.items() if owner != book.key.owner}
 
     async def settle(self) -> None:
