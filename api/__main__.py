@@ -5,6 +5,7 @@ import gc
 import uvicorn
 
 from api.app import create_app
+from api.bounded import bounded
 from config.logging import configure
 from config.settings import load_or_exit
 from jobs.start import check_stores_or_exit
@@ -25,7 +26,7 @@ def main() -> None:
         host=settings.http.host,
         port=settings.http.port,
         loop="uvloop",
-        http="httptools",
+        http=bounded(settings.http.max_head, settings.http.read_within.total_seconds()),
         ws="none",
         access_log=False,  # a path may hold an id
         server_header=False,

@@ -1,0 +1,86 @@
+"""A request may only be so long in its head, and may only take so long to arrive: on the wire, before anything is made of it."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_TOO_LONG = b"431 Request Header Fields Too Large"
+_TOO_SLOW = b"408 Request Timeout"
+
+
+def bounded(most_head: int, within: float) -> Any:
+    """uvicorn's protocol with both bounds: bytes of a request's head, seconds for all of a request to arrive."""
+    return partial(BoundedProtocol, most_head=most_head, within=within)
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Counts what comes before a head is complete, and watches the clock from a request's first byte to its last.
+
+    A connection that was opened and says nothing is given as long.
+    """
+
+    def __init__(self, *made: Any, most_head: int, within: float, **how: Any) -> None:
+        super().__init__(*made, **how)
+        self._most_head, self._within = most_head, within
+        self._head: int | None = 0  # bytes of a head that is not complete; None: none is coming
+        self._watch: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        super().connection_made(transport)
+        self._start_watch()
+
+    def data_received(self, data: bytes) -> None:
+        if self._head is None and self._watch is None:  # the next request's first bytes
+            self._head = 0
+            self._start_watch()
+        if self._head is not None:
+            self._head += len(data)
+        before = self._head
+        super().data_received(data)
+        # What came in one piece with the rest of a head counts as head: the bound is no exact length.
+        if before is not None and self._head is not None and before > self._most_head:
+            self._refuse(_TOO_LONG)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if sum(len(key) + len(held) for key, held in self.headers) > self._most_head:
+            self._refuse(_TOO_LONG)
+
+    def on_headers_complete(self) -> None:
+        self._head = None
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._end_watch()
+        if self.cycle is not None:
+            super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_watch()
+        super().connection_lost(exc)
+
+    def _start_watch(self) -> None:
+        self._watch = self.loop.call_later(self._within, self._refuse, _TOO_SLOW)
+
+    def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _refuse(self, status: bytes) -> None:
+        self._end_watch()
+        if self.transport.is_closing():
+            return
+        code = status.split(b" ")[0]
+        body = b'{"type":"urn:afterturn:problem:refused","title":"%s","status":%s,"code":"refused"}' % (
+            status[4:],
+            code,
+        )
+        head = (
+            b"HTTP/1.1 %s\r\ncontent-type: application/problem+json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head % (status, len(body)) + body)
+        self.transport.close()
