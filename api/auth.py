@@ -70,7 +70,10 @@ class Doorman:
 
 
 def _bearer(headers: Headers) -> str | None:
-    kind, _, secret = headers.get("authorization", "").partition(" ")
+    said = headers.getlist("authorization")
+    if len(said) != 1:  # of two, a proxy and we could each go by another
+        return None
+    kind, _, secret = said[0].partition(" ")
     secret = secret.strip()
     return secret if kind.lower() == "bearer" and 0 < len(secret) <= _LONGEST_SECRET else None
 

@@ -253,3 +253,11 @@ async def test_a_handle_in_utf_8_is_the_same_in_every_spelling_of_unicode(
         answer = await client.post("/v1/turns", json=ROUTES["/v1/turns"], headers=sent)
         ids.add(answer.json()["memory_identity"]["id"])
     assert len(ids) == 1
+
+
+async def test_two_keys_on_one_request_are_none(client: "httpx.AsyncClient", mint: "Mint") -> None:
+    keys = [await mint() for _ in range(2)]
+    headers = [("Authorization", key.headers["Authorization"]) for key in keys]
+    for sent in (headers, headers[:1] * 2):
+        answer = await client.post("/v1/observations/read", json={"agent": "support"}, headers=sent)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
