@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from cli import spaces
+from cli.actor import actor
 from cli.failure import Failed, WrongUse
 from cli.output import answer, remark, table
 from cli.owner import check_agent, checked
@@ -15,7 +16,10 @@ from cli.spaces import Place
 from intake.identity import People
 from jobs.resources import Resources
 from models import api_key
+from models import receipt as receipts
 from models.api_key import ApiKey, Scope
+from models.database import driver
+from models.receipt import Receipt
 from models.subject import HandleKind, opaque
 from privacy.hashing import api_secret, api_secret_digest
 
@@ -92,7 +96,11 @@ async def mint(resources: Resources, wanted: Wanted) -> Minted:
         admin=wanted.admin,
         allow_impersonation=wanted.allow_impersonation,
     )
-    await api_key.mint(resources.database.pool, key)
+    who = await actor(resources, place)
+    async with resources.database.begin(place.id) as tx:
+        connection = await driver(tx)
+        await api_key.mint(connection, key)
+        await receipts.write(connection, Receipt(place.id, who, "key.minted", {"key": key.id, "scopes": scopes}))
     return minted
 
 
@@ -112,7 +120,13 @@ def revoke(space: str, key_id: str, data_dir: Path | None, *, as_json: bool) -> 
 
     async def revoked(resources: Resources) -> bool:
         place = await spaces.find(resources.database, space)
-        return await api_key.revoke(resources.database.pool, place.id, key_id)
+        who = await actor(resources, place)
+        async with resources.database.begin(place.id) as tx:
+            connection = await driver(tx)
+            ended = await api_key.revoke(connection, place.id, key_id)
+            if ended:
+                await receipts.write(connection, Receipt(place.id, who, "key.revoked", {"key": key_id}))
+        return ended
 
     if not with_stores(data_dir, revoked):
         raise Failed(

@@ -159,6 +159,9 @@ def test_a_key_opens_what_its_scopes_say_until_it_is_revoked(up: Up) -> None:
     assert (revoked.code, revoked.out) == (0, f"{minted['id']} is revoked.\n")
     until(lambda: up.call(minted["secret"], "/v1/turns", turns)[0] == 401, 2.0)
     assert up.run("keys", "revoke", minted["id"], "--space", "acme").code == 1
+    chain = up.run("receipts", "export", "--space", "acme").out.splitlines()
+    assert "keys" in json.loads(chain[0])
+    until(lambda: up.run("receipts", "verify", "--space", "acme", "--json").json["receipts"] == 2, 15.0)  # minted, revoked
 
 
 def test_a_secret_is_shown_once_to_a_person(up: Up) -> None:
