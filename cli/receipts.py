@@ -48,7 +48,8 @@ def verify(
     """Checks a chain (of a file, else of the space), or a certificate; Failed names each thing that is not as sealed."""
     known = None if public_key is None else _key(public_key)
     if certificate is not None:
-        _report(Audit({}), list(_check_certificate(_read(certificate), known)), as_json=as_json)
+        found = list(_check_certificate(_read(certificate), known))
+        _report({}, "The certificate holds, and its receipt is under a signed seal.", found, as_json=as_json)
         return
     kept = None if checkpoint is None else _read(checkpoint)
     audit, found = (
@@ -56,7 +57,8 @@ def verify(
         if file is None
         else _audited_file(file, known, kept)
     )
-    _report(audit, found, as_json=as_json)
+    seen = {"seals": audit.seals, "receipts": audit.total}
+    _report(seen, f"All holds: {audit.seals} seals, {audit.total} receipts.", found, as_json=as_json)
 
 
 async def _audited(
@@ -121,10 +123,8 @@ def _check_proof(proof: Mapping[str, Any], public: bytes) -> Iterator[str]:
         yield "the certificate's receipt is not under its seal"
 
 
-def _report(audit: Audit, found: Sequence[str], *, as_json: bool) -> None:
-    told = {"valid": not found, "seals": audit.seals, "receipts": audit.total, "found": list(found)}
-    lines = [f"All holds: {audit.seals} seals, {audit.total} receipts."] if not found else list(found)
-    answer(told, lines, as_json=as_json)
+def _report(seen: Mapping[str, int], holds: str, found: Sequence[str], *, as_json: bool) -> None:
+    answer({"valid": not found, **seen, "found": list(found)}, list(found) or [holds], as_json=as_json)
     if found:
         raise Failed(f"{len(found)} things are not as they were sealed")
 
