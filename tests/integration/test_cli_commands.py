@@ -161,7 +161,9 @@ def test_a_key_opens_what_its_scopes_say_until_it_is_revoked(up: Up) -> None:
     assert up.run("keys", "revoke", minted["id"], "--space", "acme").code == 1
     chain = up.run("receipts", "export", "--space", "acme").out.splitlines()
     assert "keys" in json.loads(chain[0])
-    until(lambda: up.run("receipts", "verify", "--space", "acme", "--json").json["receipts"] == 2, 15.0)  # minted, revoked
+    until(
+        lambda: up.run("receipts", "verify", "--space", "acme", "--json").json["receipts"] == 2, 15.0
+    )  # minted, revoked
 
 
 def test_a_secret_is_shown_once_to_a_person(up: Up) -> None:
