@@ -17,13 +17,18 @@ from api import (
     erasure_proof,
     erasures,
     exports,
+    features,
     health,
     holds,
     observations,
+    policies,
+    profiles,
     quarantine,
     receipts,
     retention,
+    subjects,
     turns,
+    webhooks,
 )
 from api.auth import Doorman
 from api.desk import Desk
@@ -38,6 +43,7 @@ from intake.accept import Intake
 from intake.batcher import Batcher
 from intake.identity import People
 from intake.messages import Limits
+from intake.rules import Rules
 from jobs.resources import Resources, opened, rhythm
 from memory import tokens
 from models.api_key import Scope
@@ -56,6 +62,11 @@ _ROUTERS = (
     receipts.router,
     retention.router,
     holds.router,
+    webhooks.router,
+    policies.router,
+    features.router,
+    subjects.router,
+    profiles.router,
     health.router,
 )
 
@@ -108,13 +119,14 @@ def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
     people = People(database, resources.keys)
     on = settings.memory.observational_memory
     batcher = Batcher(database, resources.bell, pace, tasks)
+    rules = Rules(resources.keys, of_regions(settings.privacy.phone_regions))
     return Desk(
         resources=resources,
         limits=Limits(settings.http.max_body, settings.http.max_turns, settings.http.max_turn),
         doorman=Doorman(database),
         gate=Gate(resources),
         people=people,
-        intake=Intake(people, resources.keys, batcher, of_regions(settings.privacy.phone_regions), pace, on),
+        intake=Intake(people, resources.keys, batcher, rules, pace, on),
         meters=meters,
         reader=Reader(database, meters),
         readiness=Readiness(resources),

@@ -23,6 +23,7 @@ from intake.accept import Intake, Said, SubjectErased
 from intake.batcher import Batcher, OtherAgent
 from intake.files import Conversation, UnknownFormat, UnreadableFile
 from intake.identity import People
+from intake.rules import Rules
 from jobs.resources import Resources, rhythm
 from models.api_key import Credential
 from privacy.policy import of_regions
@@ -76,7 +77,7 @@ async def take_all(resources: Resources, paths: Sequence[Path], owner: Owner) ->
             people=People(resources.database, resources.keys),
             keys=resources.keys,
             batcher=Batcher(resources.database, resources.bell, rhythm_here, tasks),
-            policy=of_regions(resources.settings.privacy.phone_regions),
+            rules=Rules(resources.keys, of_regions(resources.settings.privacy.phone_regions)),
             rhythm=rhythm_here,
             memory_on=memory_on,
         )

@@ -10,6 +10,7 @@ from cli.spaces import Place
 from intake.identity import Claim
 from jobs.resources import Resources
 from models.api_key import Credential, listed
+from models.policy import rules
 from models.subject import HandleKind
 
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
@@ -63,6 +64,7 @@ class Owner:
             owner_kind=self.handle()[0],
             impersonates=False,
             contexts=place.contexts,
+            rules=await rules(resources.database.pool, place.id),
         )
 
 

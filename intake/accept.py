@@ -11,6 +11,7 @@ from gateways.key_store import KeyGone, KeyStore
 from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
 from intake.identity import Claim, Identity, People
 from intake.messages import Message
+from intake.rules import Rules
 from memory import tokens
 from memory.turn import Role, ToolCall
 from models.api_key import Credential
@@ -62,7 +63,7 @@ class Intake:
     people: People
     keys: KeyStore
     batcher: Batcher
-    policy: Policy
+    rules: Rules
     rhythm: Rhythm
     memory_on: bool
 
@@ -89,13 +90,14 @@ class Intake:
 
     async def _prepare(self, credential: Credential, identity: Identity, said: Said) -> Call:
         owner, speaker = _both(identity)
+        policy = await self.rules.of(credential)
         key = await self.keys.key(speaker)
         lookup = await self.keys.key(credential.lookup_key) if said.task_id is not None else None
         task = lookup.digest(said.task_id or "", "task") if lookup else None
         if sum(map(_size, said.messages)) > _IN_A_THREAD:
-            turns = await asyncio.to_thread(self._turns, said, key, task, credential.key_id)
+            turns = await asyncio.to_thread(self._turns, said, policy, key, task, credential.key_id)
         else:
-            turns = self._turns(said, key, task, credential.key_id)
+            turns = self._turns(said, policy, key, task, credential.key_id)
         return Call(
             space=credential.space,
             address=Address(
@@ -106,21 +108,24 @@ class Intake:
             turns=turns,
         )
 
-    def _turns(self, said: Said, key: SealingKey, task: bytes | None, key_id: str) -> list[PreparedTurn]:
+    def _turns(
+        self, said: Said, policy: Policy, key: SealingKey, task: bytes | None, key_id: str
+    ) -> list[PreparedTurn]:
         now = utc_now()
         return [
-            self._turn(said, message, key, task, _message_digest(said, index, message, key, key_id), now)
+            self._turn(
+                said, _masked(message, policy), key, task, _message_digest(said, index, message, key, key_id), now
+            )
             for index, message in enumerate(said.messages)
         ]
 
     def _turn(
-        self, said: Said, message: Message, key: SealingKey, task: bytes | None, digest: bytes | None, now: datetime
+        self, said: Said, masked: Message, key: SealingKey, task: bytes | None, digest: bytes | None, now: datetime
     ) -> PreparedTurn:
-        masked = self._masked(message)
         reason = self._skip(said, masked)
-        at = message.said_at or now
+        at = masked.said_at or now
         return PreparedTurn(
-            role=message.role,
+            role=masked.role,
             sealed=seal_turn(
                 key,
                 masked.text,
@@ -136,23 +141,6 @@ class Intake:
             reason=reason,
             message_digest=digest,
             task_digest=task,
-        )
-
-    def _masked(self, message: Message) -> Message:
-        text = mask(message.text, self.policy).text
-        if text is message.text and message.name is None and not message.tool_calls:
-            return message
-        return Message(
-            role=message.role,
-            text=text,
-            said_at=message.said_at,
-            id=message.id,
-            name=None if message.name is None else mask(message.name, self.policy).text,
-            tool_calls=tuple(
-                ToolCall(call.id, mask(call.name, self.policy).text, mask(call.arguments, self.policy).text)
-                for call in message.tool_calls
-            ),
-            tool_call_id=message.tool_call_id,
         )
 
     def _skip(self, said: Said, message: Message) -> Skip | None:
@@ -172,6 +160,24 @@ class Intake:
         over = took.pending_tokens > self.rhythm.threshold
         wait = timedelta(0) if over else self.rhythm.max_age
         return Accepted(identity, took, due=over, flush_at=took.oldest_pending_at + wait)
+
+
+def _masked(message: Message, policy: Policy) -> Message:
+    text = mask(message.text, policy).text
+    if text is message.text and message.name is None and not message.tool_calls:
+        return message
+    return Message(
+        role=message.role,
+        text=text,
+        said_at=message.said_at,
+        id=message.id,
+        name=None if message.name is None else mask(message.name, policy).text,
+        tool_calls=tuple(
+            ToolCall(call.id, mask(call.name, policy).text, mask(call.arguments, policy).text)
+            for call in message.tool_calls
+        ),
+        tool_call_id=message.tool_call_id,
+    )
 
 
 def _both(identity: Identity) -> tuple[UUID, UUID]:

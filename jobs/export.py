@@ -17,7 +17,7 @@ from jobs.package_manifest import Origin
 from jobs.resources import Workshop
 from jobs.verdict import Done, Hopeless, Later, Nothing, Verdict
 from models import export_package as exports
-from models import hold, registry, work
+from models import hold, link, registry, work
 from models import receipt as receipts
 from models.announcement import Event, announce
 from models.database import Connection, driver
@@ -133,11 +133,9 @@ async def _origin(source: Source, export: UUID, subject: UUID) -> Origin:
     subjects = list(source.target.subjects)
     row = await source.seen.fetchrow(
         """
-        SELECT now() AS as_of, (SELECT lookup_key FROM spaces WHERE id = $1) AS space,
-               (SELECT count(*) FROM handles h WHERE h.space_id = $1 AND h.subject_id = ANY ($2::uuid[])
-                AND NOT h.confirmed) AS unconfirmed
+        SELECT now() AS as_of, (SELECT lookup_key FROM spaces WHERE id = $1) AS space
         """,
-        *(source.target.space, subjects),
+        source.target.space,
     )
     return Origin(
         package=export,
@@ -147,7 +145,7 @@ async def _origin(source: Source, export: UUID, subject: UUID) -> Origin:
         subjects=subjects,
         as_of=row["as_of"],
         registry=registry.version(),
-        unconfirmed=row["unconfirmed"],
+        unconfirmed=await link.unconfirmed(source.seen, source.target.space, subjects),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from models import hold
+from models import hold, link
 from models.database import Connection
 
 _PATIENCE = "300ms"  # below PostgreSQL's own second: of two that wait for each other, the acceptance gives way
@@ -92,7 +92,8 @@ async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> 
     }
     if "agent" in target:
         fixed["agent"] = target["agent"]
-    return Fixed(fixed, bool(locked or conversations or "agent" in target))
+    found = bool(locked or conversations or "agent" in target)
+    return Fixed(fixed, found, await link.unconfirmed(connection, space, people))
 
 
 async def take_away(connection: Connection, space: int, fixed: Fixed) -> dict[str, int]:

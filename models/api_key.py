@@ -11,6 +11,7 @@ from sqlmodel import Field, SQLModel
 
 from models.columns import created, moment, space
 from models.database import Connection
+from models.policy import RULES
 
 
 class Scope(StrEnum):
@@ -64,14 +65,16 @@ class Credential:
     owner_kind: str
     impersonates: bool
     contexts: bool
+    rules: str = ""  # of masking, as the space set them
 
 
-_BY_DIGEST = """
+_BY_DIGEST = f"""
 SELECT k.id, k.space_id, s.lookup_key, k.scopes, k.agent, k.owner_subject, k.owner_kind,
-       k.admin AND k.allow_impersonation AS impersonates, coalesce((s.features->>'contexts')::bool, false) AS contexts
+       k.admin AND k.allow_impersonation AS impersonates, coalesce((s.features->>'contexts')::bool, false) AS contexts,
+       {RULES} AS rules
 FROM api_keys k JOIN spaces s ON s.id = k.space_id
 WHERE k.secret_digest = $1 AND k.revoked_at IS NULL
-"""
+"""  # noqa: S608 - a constant
 
 
 async def credential(connection: Connection, digest: bytes) -> Credential | None:
@@ -89,6 +92,7 @@ async def credential(connection: Connection, digest: bytes) -> Credential | None
         owner_kind=row["owner_kind"],
         impersonates=row["impersonates"],
         contexts=row["contexts"],
+        rules=row["rules"],
     )
 
 

@@ -43,6 +43,9 @@ NOTHING_PERSONAL: Mapping[str, str] = {
     "holds": "opaque ids of those who must not be deleted, and ends before they do",
     "seals": "hashes over receipts, and signatures",
     "erasures": "ids that lead to nobody any more, and how many rows went",
+    "links": "opaque ids of subjects that are said to be one person; goes with either",
+    "webhooks": "endpoints that an operator named, sealed under the space's key",
+    "deliveries": "which announcement reached which endpoint",
     "announcements": "ids of what subscribers are told about",
 }
 

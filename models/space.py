@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column
+from sqlalchemy import Column, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -21,6 +21,7 @@ class Space(SQLModel, table=True):
     name: str = Field(unique=True)
     lookup_key: UUID
     features: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    masking: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False, server_default=text("'{}'")))
     created_at: datetime = created()
 
 

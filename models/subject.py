@@ -105,9 +105,21 @@ async def introduce(
     return found
 
 
+_CLOSURE = """
+WITH RECURSIVE person (id) AS (
+    SELECT id FROM subjects WHERE space_id = $1 AND id = $2
+    UNION
+    SELECT CASE l.subject_id WHEN p.id THEN l.other_id ELSE l.subject_id END
+    FROM person p JOIN links l ON p.id IN (l.subject_id, l.other_id)
+    WHERE l.space_id = $1 AND l.confirmed
+)
+SELECT id FROM person ORDER BY id
+"""
+
+
 async def closure(connection: Connection, space: int, subject: UUID) -> list[UUID]:
-    """The subjects that are this person. Empty where there is no such subject."""
-    rows = await connection.fetch("SELECT id FROM subjects WHERE space_id = $1 AND id = $2", space, subject)
+    """The subjects that are this person: it, and whoever confirmed links lead to. Empty where there is no such one."""
+    rows = await connection.fetch(_CLOSURE, space, subject)
     return [row["id"] for row in rows]
 
 

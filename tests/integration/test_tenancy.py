@@ -35,6 +35,7 @@ _TABLES = (
     "erasures",
     "holds",
     "retention",
+    "links",
 )
 _ALL = "SELECT * FROM {} WHERE space_id = $1 ORDER BY 1, 2"
 
@@ -63,6 +64,13 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("get", "/v1/policies/retention"): None,
     ("put", "/v1/policies/retention"): {"turns": "400d"},
     ("post", "/v1/policies/retention/preview"): {"turns": "400d"},
+    ("get", "/v1/policies/masking"): None,
+    ("put", "/v1/policies/masking"): {"operators": {"EMAIL_ADDRESS": "hash"}},
+    ("get", "/v1/features"): None,
+    ("put", "/v1/features"): {"agent_state": True},
+    ("put", "/v1/subjects"): {"handles": [{"handle_kind": "email", "handle": "ana@example.org"}]},
+    ("post", "/v1/profiles/lookup"): {"handle_kind": "canonical_user", "handle": "ana"},
+    ("get", "/v1/profiles/{profile_id}"): None,
     ("put", "/v1/holds/{profile_id}"): None,
     ("delete", "/v1/holds/{profile_id}"): None,
 }
