@@ -44,12 +44,16 @@ class ReceiptPage(BaseModel):
 
 
 class PublicKey(BaseModel):
-    """`key` signs now; `keys` are all that ever signed, by id: 32 bytes each, in base64."""
+    """`key` signs now; `keys` are all that ever signed, by id: 32 bytes each, in base64.
+
+    `handovers`, oldest first: how each key took over from the one before, signed by both.
+    """
 
     key_id: str
     algorithm: str = "Ed25519"
     key: str
     keys: dict[str, str]
+    handovers: list[dict[str, Any]]
 
 
 @router.get("", response_model_exclude_none=True, **opens(Scope.RECEIPTS_READ, 404, 422, body=False, of_a_person=False))
@@ -87,7 +91,9 @@ async def read_key(desk: AtDesk, caller: Calling) -> PublicKey:  # noqa: ARG001 
     signer = await signing.load(desk.resources.keys)
     keys = await signing.public_keys(desk.resources.keys)
     told = {key_id: b64encode(public).decode() for key_id, public in keys.items()}
-    return PublicKey(key_id=signer.key_id, key=told[signer.key_id], keys=told)
+    return PublicKey(
+        key_id=signer.key_id, key=told[signer.key_id], keys=told, handovers=[dict(one) for one in signer.handovers]
+    )
 
 
 @router.get("/{receipt}/proof", **opens(Scope.RECEIPTS_READ, 404, 409, 422, body=False, of_a_person=False))

@@ -129,3 +129,11 @@ def verify_receipts(
     from cli import receipts as it  # noqa: PLC0415 - loaded when typed
 
     it.verify(space, file, checkpoint, public_key, certificate, data_dir, as_json=as_json)
+
+
+@receipts.command("rotate-key")
+def rotate_signing_key(data_dir: DataDir = None, *, as_json: Json = False) -> None:
+    """Sign with a new key from now on: both keys sign that it takes over."""
+    from cli import receipts as it  # noqa: PLC0415 - loaded when typed
+
+    it.rotate_key(data_dir, as_json=as_json)

@@ -1,24 +1,20 @@
-"""`afterturn receipts`: the chain written to a file, and checked, with or without the server."""
+"""`afterturn receipts`: the chain written to a file, and checked, with or without the server; a new key to sign it."""
 
 import json
 import sys
-from base64 import b64decode
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from cli import spaces
-from cli.failure import Failed, WrongUse
 from cli.output import answer, remark
 from cli.reach import with_stores
+from cli.verify import audit_of, offline, read_key, read_signed, report, stray
 from gateways import signing
 from jobs.resources import Resources
 from models import seal as seals
 from models.database import driver
-from privacy import receipt_proof
 from privacy.receipt_audit import Audit
-
-_AT_ONCE = 50  # seals read in one go
 
 
 def export(space: str, out: Path | None, data_dir: Path | None) -> None:
@@ -26,10 +22,10 @@ def export(space: str, out: Path | None, data_dir: Path | None) -> None:
 
     async def written(resources: Resources) -> None:
         place = await spaces.find(resources.database, space)
-        keys = {name: key.hex() for name, key in (await signing.public_keys(resources.keys)).items()}
+        through, head = await _head(resources, place.id)
         with out.open("w") if out else sys.stdout as file:
-            file.write(json.dumps({"keys": keys}) + "\n")
-            async for link in _chain(resources, place.id):
+            file.write(json.dumps(head) + "\n")
+            async for link in _chain(resources, place.id, through):
                 file.write(json.dumps(link) + "\n")
 
     with_stores(data_dir, written)
@@ -46,116 +42,56 @@ def verify(
     as_json: bool,
 ) -> None:
     """Checks a chain (of a file, else of the space), or a certificate; Failed names each thing that is not as sealed."""
-    known = None if public_key is None else _key(public_key)
-    if certificate is not None:
-        found = list(_check_certificate(_read(certificate), known))
-        _report({}, "The certificate holds, and its receipt is under a signed seal.", found, as_json=as_json)
+    if file is not None or certificate is not None:
+        offline(file, checkpoint, public_key, certificate, as_json=as_json)
         return
-    kept = None if checkpoint is None else _read(checkpoint)
-    audit, found = (
-        with_stores(data_dir, lambda resources: _audited(resources, space, known, kept))
-        if file is None
-        else _audited_file(file, known, kept)
-    )
-    seen = {"seals": audit.seals, "receipts": audit.total}
-    _report(seen, f"All holds: {audit.seals} seals, {audit.total} receipts.", found, as_json=as_json)
+    known = None if public_key is None else read_key(public_key)
+    kept = None if checkpoint is None else read_signed(checkpoint)
+    audit, found = with_stores(data_dir, lambda resources: _audited(resources, space, known, kept))
+    report(audit, found, as_json=as_json)
+
+
+def rotate_key(data_dir: Path | None, *, as_json: bool) -> None:
+    """A new key signs from now on; each space's chain tells of it with its next seal."""
+
+    async def rotated(resources: Resources) -> signing.Signer:
+        return await signing.rotate(resources.keys)
+
+    signer = with_stores(data_dir, rotated)
+    told = {"key_id": signer.key_id, "key": signer.public.hex()}
+    answer(told, [f"id   {signer.key_id}", f"key  {signer.public.hex()}"], as_json=as_json)
+    if not as_json:
+        remark("The old key stays good for what it signed; a verifier that knows either knows both.")
 
 
 async def _audited(
     resources: Resources, space: str, known: bytes | None, checkpoint: Mapping[str, Any] | None
 ) -> tuple[Audit, list[str]]:
     place = await spaces.find(resources.database, space)
-    audit = Audit(_trusted(await signing.public_keys(resources.keys), known), checkpoint)
-    links = [link async for link in _chain(resources, place.id)]
-    return audit, list(audit.walk(links))
+    through, head = await _head(resources, place.id)
+    audit = audit_of(head, known, checkpoint)
+    found = list(audit.begin())
+    async for link in _chain(resources, place.id, through):
+        found += audit.follow(link)
+    return audit, [*found, *audit.end(), *stray(head["strays"])]
 
 
-def _audited_file(file: Path, known: bytes | None, checkpoint: Mapping[str, Any] | None) -> tuple[Audit, list[str]]:
-    lines = _lines(file)
-    head = next(lines, {})
-    if "keys" not in head:
-        raise WrongUse("--file takes what `afterturn receipts export` wrote")
-    if known is None:
-        remark("The keys are the file's own: --public-key, kept elsewhere, shows that nobody put in his own.")
-    audit = Audit(_trusted({name: bytes.fromhex(key) for name, key in head["keys"].items()}, known), checkpoint)
-    return audit, list(audit.walk(lines))
+async def _head(resources: Resources, space: int) -> tuple[int, dict[str, Any]]:
+    """The newest seal's number, and what is needed to check the chain up to it: its keys are read after it was made."""
+    async with resources.database.begin(space) as tx:
+        connection = await driver(tx)
+        through, strays = await seals.newest(connection, space), await seals.strays(connection, space)
+    keys = {name: key.hex() for name, key in (await signing.public_keys(resources.keys)).items()}
+    return through, {"keys": keys, "handovers": await signing.handovers(resources.keys), "strays": strays}
 
 
-def _trusted(keys: Mapping[str, bytes], known: bytes | None) -> dict[str, bytes]:
-    """All keys, or, where one was given, that one alone."""
-    return {name: key for name, key in keys.items() if known is None or key == known}
-
-
-async def _chain(resources: Resources, space: int) -> AsyncIterator[dict[str, Any]]:
+async def _chain(resources: Resources, space: int, through: int) -> AsyncIterator[dict[str, Any]]:
     number = 0
-    while True:
+    while number < through:
         async with resources.database.begin(space) as tx:
-            links = await seals.chain(await driver(tx), space, number, _AT_ONCE)
+            links = await seals.chain(await driver(tx), space, number, through)
+        if not links:
+            return
         for link in links:
             yield link
-        if len(links) < _AT_ONCE:
-            return
-        number = links[-1]["document"]["number"]
-
-
-def _check_certificate(certificate: Mapping[str, Any], known: bytes | None) -> Iterator[str]:
-    """Its signature, and that its receipt is under a signed seal."""
-    public = b64decode(certificate.get("public_key", ""))
-    if known is not None and public != known:
-        yield "the certificate was signed with another key than --public-key"
-    if not receipt_proof.is_signed(certificate["document"], certificate["signature"], public):
-        yield "the certificate's signature does not hold"
-    proof = certificate["document"].get("receipt", {}).get("proof", {})
-    yield from _check_proof(proof, public)
-
-
-def _check_proof(proof: Mapping[str, Any], public: bytes) -> Iterator[str]:
-    seal = proof.get("seal")
-    if seal is None:
-        yield "the certificate carries no proof of its receipt"
-        return
-    if not receipt_proof.is_signed(seal["document"], seal["signature"], public):
-        yield "the seal over the certificate's receipt does not hold"
-    tree = receipt_proof.Tree(proof["index"], proof["size"], tuple(map(bytes.fromhex, proof["path"])))
-    if not receipt_proof.includes(
-        tree, receipt_proof.leaf_hash(proof["receipt"]), bytes.fromhex(seal["document"]["root"])
-    ):
-        yield "the certificate's receipt is not under its seal"
-
-
-def _report(seen: Mapping[str, int], holds: str, found: Sequence[str], *, as_json: bool) -> None:
-    answer({"valid": not found, **seen, "found": list(found)}, list(found) or [holds], as_json=as_json)
-    if found:
-        raise Failed(f"{len(found)} things are not as they were sealed")
-
-
-def _key(text: str) -> bytes:
-    """A public key in hex or base64, or a file of it."""
-    text = Path(text).read_text().strip() if Path(text).is_file() else text
-    for read in (bytes.fromhex, b64decode):
-        try:
-            key = read(text)
-        except ValueError:
-            continue
-        if len(key) == 32:
-            return key
-    raise WrongUse("--public-key takes 32 bytes in hex or base64, or a file that holds them")
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError):
-        raise WrongUse(f"{path} does not read as JSON") from None
-    if not isinstance(document, dict) or not {"document", "signature"} <= document.keys():
-        raise WrongUse(f"{path} holds no signed document")
-    return document
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open() as file:
-            for line in file:
-                yield json.loads(line)
-    except (OSError, ValueError):
-        raise WrongUse(f"{path} does not read as lines of JSON") from None
+        number = links[-1]["number"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from gateways import signing
 from jobs.letters import expire_letter
 from jobs.resources import Resources, Workshop
 from jobs.verdict import Done, Verdict
@@ -81,8 +82,18 @@ async def _batch(claim: Claim, workshop: Workshop, name: str, total: int) -> int
 
 
 async def _sweep_receipts(claim: Claim, workshop: Workshop) -> int:
+    signer, total = await signing.load(workshop.keys), 0
+    while gone := await _sweep_seals(claim, workshop, signer, total):
+        total += gone
+    return total
+
+
+async def _sweep_seals(claim: Claim, workshop: Workshop, signer: signing.Signer, total: int) -> int:
     async with workshop.database.begin(claim.space_id) as tx:
         connection = await driver(tx)
         await see_expired(connection)
         before = await retention.horizon(connection, claim.space_id, "receipts")
-        return 0 if before is None else await seal.expire(connection, claim.space_id, before, _BATCH)
+        gone = 0 if before is None else await seal.expire(connection, claim.space_id, before, _BATCH, signer)
+        if gone:
+            await work.advance(connection, claim, {"data_set": "receipts", "rows": total + gone})
+    return gone

@@ -16,9 +16,9 @@ from sqlmodel import Field, SQLModel
 
 from models.columns import created, space
 from models.database import Connection
-from privacy.receipt_proof import moment
+from privacy.receipt_proof import canonical, moment
 
-_UNSEALED = text("seal IS NULL")
+_UNSEALED, _SEALED = text("seal IS NULL"), text("seal IS NOT NULL")
 Ids = Mapping[str, str | int | Sequence[str] | Sequence[int]]
 
 
@@ -28,7 +28,7 @@ class StoredReceipt(SQLModel, table=True):
     __tablename__ = "receipts"
     __table_args__ = (
         Index("receipts_unsealed", "space_id", "at", postgresql_where=_UNSEALED),
-        Index("receipts_in_seals", "space_id", "seal", "place", unique=True),
+        Index("receipts_in_seals", "space_id", "seal", "place", unique=True, postgresql_where=_SEALED),
         Index("receipts_by_time", "space_id", "at", "id"),
     )
 
@@ -55,7 +55,11 @@ class Receipt:
 
 
 async def write(connection: Connection, receipt: Receipt) -> UUID:
-    """Writes a receipt in the caller's transaction, which is bound to the receipt's space; answers its id."""
+    """Writes a receipt in the caller's transaction, which is bound to the receipt's space; answers its id.
+
+    ValueError: it holds something that has no canonical form, as a whole number past 2^53, and could never be sealed.
+    """
+    canonical({"ids": dict(receipt.ids), "counts": dict(receipt.counts)})
     receipt_id = uuid4()
     await connection.execute(
         "INSERT INTO receipts (id, space_id, actor, action, ids, counts)"

@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 BEGINNING = bytes(32)  # what the first seal of a space has for a predecessor
 _LEAF, _NODE = b"\x00", b"\x01"  # RFC 9162: a leaf can never pass for a node
-_SEAL, _CHECKED = "afterturn.seal", ("algorithm", "key_id", "value")
+SEAL, EXPIRY = "afterturn.seal", "afterturn.receipts-expired"  # a signature under one kind never passes for another
+_CHECKED = ("algorithm", "key_id", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def seal_document(
 ) -> dict[str, Any]:
     """What a seal says and is signed over. `total` counts every receipt of the space up to here."""
     return {
-        "kind": _SEAL,
+        "kind": SEAL,
         "version": 1,
         "space": str(space),
         "number": number,
@@ -93,6 +94,11 @@ def seal_document(
         "total": total,
         "at": at,
     }
+
+
+def expiry_document(space: int, through: int, at: str) -> dict[str, Any]:
+    """What is signed when receipts expire: those of the space's seals up to number `through` are gone rightly."""
+    return {"kind": EXPIRY, "version": 1, "space": str(space), "through": through, "at": at}
 
 
 def seal_hash(document: Mapping[str, Any]) -> bytes:

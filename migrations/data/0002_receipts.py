@@ -22,7 +22,7 @@ _STATEMENTS = (
     )
     """,
     "CREATE INDEX receipts_unsealed ON receipts (space_id, at) WHERE seal IS NULL",
-    "CREATE UNIQUE INDEX receipts_in_seals ON receipts (space_id, seal, place)",
+    "CREATE UNIQUE INDEX receipts_in_seals ON receipts (space_id, seal, place) WHERE seal IS NOT NULL",
     """
     CREATE TABLE seals (
         space_id bigint NOT NULL REFERENCES spaces (id),
@@ -35,6 +35,7 @@ _STATEMENTS = (
         document jsonb NOT NULL,
         signature jsonb NOT NULL,
         expired boolean NOT NULL DEFAULT false,
+        expiry jsonb,
         at timestamptz NOT NULL,
         PRIMARY KEY (space_id, number),
         UNIQUE (space_id, previous)

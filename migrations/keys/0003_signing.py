@@ -9,8 +9,10 @@ _STATEMENTS = (
     """
     CREATE TABLE signing_keys (
         id uuid PRIMARY KEY,
+        number integer GENERATED ALWAYS AS IDENTITY,
         wrapped bytea NOT NULL,
         public bytea NOT NULL,
+        handover jsonb,
         created_at timestamptz NOT NULL DEFAULT now(),
         retired_at timestamptz
     )

@@ -76,7 +76,7 @@ async def seal(resources: Any, space: int) -> None:
     """Seals what waits in a space."""
     signer = await signing.load(resources.keys)
     async with resources.database.begin(space) as tx:
-        await seals.seal_next(await driver(tx), space, signer.signature)
+        await seals.seal_next(await driver(tx), space, signer)
 
 
 async def finish(resources: Any, space: int) -> Verdict:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gateways import signing
 from jobs import expire as job
 from jobs.letters import expire_letter
 from models import retention, seal, work
@@ -247,7 +248,7 @@ async def test_receipts_are_kept_a_year_and_go_by_whole_seals(
         connection = await driver(tx)
         before = await retention.horizon(connection, key.space, "receipts")
         assert before is not None
-        assert await seal.expire(connection, key.space, before, 1_000) == 0
+        assert await seal.expire(connection, key.space, before, 1_000, await signing.load(resources.keys)) == 0
 
 
 @pytest.mark.parametrize(

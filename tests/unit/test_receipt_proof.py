@@ -11,11 +11,25 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy import receipt_proof
+from privacy import handover, receipt_proof
+from privacy.handover import Trust
 from privacy.receipt_audit import Audit
 
 KEY, OTHER = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-KEYS = {"sig_ours": KEY.public_key().public_bytes_raw()}
+TRUST = Trust({"sig_ours": KEY.public_key().public_bytes_raw()}, {})
+
+
+RING = {f"sig_{name}": Ed25519PrivateKey.generate() for name in "abc"}
+
+
+def public(name: str) -> bytes:
+    return RING[name].public_key().public_bytes_raw()
+
+
+def took_over(old: str, new: str) -> dict[str, Any]:
+    said = handover.document((old, public(old)), (new, public(new)), "2026-01-01T00:00:00.000000Z")
+    signatures = [receipt_proof.sign(said, RING[name], name) for name in (old, new)]
+    return {"document": said, "by_old": signatures[0], "by_new": signatures[1]}
 
 
 def receipt(number: int) -> dict[str, Any]:
@@ -31,34 +45,38 @@ def receipt(number: int) -> dict[str, Any]:
     }
 
 
-def chain(sizes: list[int], key: Ed25519PrivateKey = KEY) -> list[dict[str, Any]]:
+def chain(
+    sizes: list[int], key: Ed25519PrivateKey = KEY, space: int = 1, keys: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """Seals of so many receipts each. `keys`: the name of each one's key, where it is not `sig_ours`."""
     links, previous, total = [], receipt_proof.BEGINNING, 0
     for number, size in enumerate(sizes, 1):
+        name = keys[number - 1] if keys else "sig_ours"
         receipts = [receipt(total + place) for place in range(size)]
         leaves = [receipt_proof.leaf_hash(one) for one in receipts]
         total += size
-        document = receipt_proof.seal_document(1, number, previous, leaves, total, "2026-01-01T00:00:00.000000Z")
+        document = receipt_proof.seal_document(space, number, previous, leaves, total, "2026-01-01T00:00:00.000000Z")
         previous = receipt_proof.seal_hash(document)
-        signature = receipt_proof.sign(document, key, "sig_ours")
+        signature = receipt_proof.sign(document, RING.get(name, key), name)
         links.append(
             {
                 "document": document,
                 "signature": signature,
                 "leaves": [leaf.hex() for leaf in leaves],
-                "expired": False,
+                "expired": None,
                 "receipts": receipts,
             }
         )
     return links
 
 
-def findings(links: list[dict[str, Any]], checkpoint: dict[str, Any] | None = None) -> list[str]:
-    return list(Audit(KEYS, checkpoint).walk(json.loads(json.dumps(links))))
+def findings(links: list[dict[str, Any]], checkpoint: dict[str, Any] | None = None, trust: Trust = TRUST) -> list[str]:
+    return list(Audit(trust, checkpoint).walk(json.loads(json.dumps(links))))
 
 
 def test_an_untouched_chain_holds() -> None:
     links = chain([3, 1, 5])
-    audit = Audit(KEYS, links[-1])
+    audit = Audit(TRUST, links[-1])
     assert list(audit.walk(links)) == []
     assert (audit.seals, audit.receipts, audit.total) == (3, 9, 9)
 
@@ -131,10 +149,65 @@ def test_what_was_done_to_a_chain_is_named(attack: Callable[[list[dict[str, Any]
     assert named in findings(links, checkpoint)
 
 
+def expired(through: int, space: int = 1, key: Ed25519PrivateKey = KEY, kind: str | None = None) -> dict[str, Any]:
+    word = receipt_proof.expiry_document(space, through, "2027-01-01T00:00:00.000000Z")
+    word |= {"kind": kind or word["kind"]}
+    return {"document": word, "signature": receipt_proof.sign(word, key, "sig_ours")}
+
+
 def test_a_seal_whose_receipts_expired_still_links() -> None:
     links = chain([3, 3, 2])
-    links[0] |= {"expired": True, "receipts": []}
+    for link in links[:2]:
+        link |= {"expired": expired(2), "receipts": []}
     assert findings(links, links[-1]) == []
+
+
+@pytest.mark.parametrize(
+    "word",
+    [expired(1), expired(2, space=2), expired(2, key=OTHER), expired(2, kind="afterturn.seal"), {"document": {}}, True],
+    ids=["of an earlier seal", "of another space", "by another key", "of another kind", "of nothing", "unsigned"],
+)
+def test_receipts_are_not_expired_because_somebody_says_so(word: Any) -> None:
+    links = chain([3, 3, 2])
+    links[1] |= {"expired": word, "receipts": []}
+    assert any(one.startswith("seal 2") for one in findings(links))
+
+
+def test_another_spaces_chain_is_no_substitute() -> None:
+    assert "seal 1: it belongs to another space" in findings(chain([3, 3], space=2), chain([3, 3])[-1])
+
+
+@pytest.mark.parametrize("known", ["sig_a", "sig_b", "sig_c"])
+def test_who_knows_any_of_the_keys_can_check_the_whole_chain(known: str) -> None:
+    links = chain([1, 1, 1], keys=["sig_a", "sig_b", "sig_c"])
+    trust = handover.trust({known: public(known)}, [took_over("sig_b", "sig_c"), took_over("sig_a", "sig_b")])
+    assert findings(links, trust=trust) == []
+    skipped = chain([1, 1], keys=["sig_a", "sig_c"])  # nothing was sealed while the second key was there
+    assert findings(skipped, trust=trust) == []
+
+
+def test_a_key_that_was_retired_seals_nothing_any_more() -> None:
+    trust = handover.trust({"sig_a": public("sig_a")}, [took_over("sig_a", "sig_b")])
+    links = chain([1, 1, 1], keys=["sig_a", "sig_b", "sig_a"])
+    assert findings(links, trust=trust) == ["seal 3: its key did not take over from that of the seal before it"]
+
+
+@pytest.mark.parametrize("side", ["by_old", "by_new"])
+def test_a_handover_that_one_of_the_keys_did_not_sign_ties_nothing(side: str) -> None:
+    forged = took_over("sig_a", "sig_b")
+    forged[side]["value"] = receipt_proof.sign(forged["document"], RING["sig_c"], "sig_c")["value"]
+    trust = handover.trust({"sig_a": public("sig_a")}, [forged, {}, {"document": 3}])
+    assert trust.keys == {"sig_a": public("sig_a")}
+    assert "seal 2: its signature was not made by a known key" in findings(
+        chain([1, 1], keys=["sig_a", "sig_b"]), trust=trust
+    )
+
+
+@pytest.mark.parametrize(
+    "link", [{}, {"document": 3}, {"document": {"number": "x"}}, [], "", {"document": {"number": 1}}]
+)
+def test_what_is_no_seal_is_a_finding_and_no_traceback(link: Any) -> None:
+    assert findings([link])
 
 
 def test_a_chain_that_was_written_anew_by_the_owner_of_the_key_is_not_the_checkpoints() -> None:
