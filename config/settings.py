@@ -234,6 +234,15 @@ class Packages(Concern):
         return place(url) if url else None
 
 
+class Webhooks(Concern):
+    """Whom webhooks may reach."""
+
+    webhooks_allow_private: bool = Field(
+        default=False,
+        description="Lets webhooks go to private and loopback addresses, and over http. For tests and closed networks.",
+    )
+
+
 class Logs(Concern):
     """What the processes say about themselves, on standard error."""
 
@@ -251,6 +260,7 @@ class Settings(BaseModel):
     workers: Workers
     privacy: Privacy
     packages: Packages
+    webhooks: Webhooks
     logs: Logs
 
 
@@ -262,6 +272,7 @@ CONCERNS: dict[str, type[Concern]] = {
     "workers": Workers,
     "privacy": Privacy,
     "packages": Packages,
+    "webhooks": Webhooks,
     "logs": Logs,
 }
 

@@ -21,6 +21,7 @@ EXPIRE = "expire"
 ERASE = "erase_subject"
 EXPORT = "export_subject"
 EXPIRE_EXPORT = "expire_export"
+DELIVER = "deliver"
 
 
 def observe_letter(space: int, log_id: int) -> Letter:
@@ -63,6 +64,12 @@ def expire_letter(space: int) -> Letter:
     """Delete what is past its term in a space."""
     scope = f"retention:{space}"
     return Letter(EXPIRE, QueueClass.HOUSEKEEPING, space, scope=scope, dedup=scope)
+
+
+def deliver_letter(space: int, webhook: UUID) -> Letter:
+    """Send what waits for one endpoint. One sender at a time, so that it is told in order."""
+    scope = f"webhook:{webhook.hex}"
+    return Letter(DELIVER, QueueClass.HOUSEKEEPING, space, scope=scope, dedup=scope, payload={"webhook": webhook.hex})
 
 
 def seal_letter(space: int) -> Letter:

@@ -20,6 +20,7 @@ from memory.observation import MAX_TEXT, Draft, Line
 from memory.turn import Turn
 from models import log as logs
 from models import model_answer, observation, quarantine, turn, work
+from models.announcement import Event, announce
 from models.columns import utc_now
 from models.content import line_digest, offset_minutes, open_line, open_turn, seal_line
 from models.database import driver
@@ -135,6 +136,7 @@ async def _write(claim: Claim, pending: Pending, thought: Thought, workshop: Wor
             _note_success(log)
         else:
             await quarantine.put(tx, _quarantined(log, thought))
+            await announce(connection, log.space_id, Event.TURN_QUARANTINED, {"turn": thought.turns[0].id})
             _log.warning("turn_set_aside", log_id=log.id, turn_id=thought.turns[0].id, reason=thought.set_aside)
         await _count_down(tx, log, thought.turns)
         return await work.add_many(connection, await _letters(tx, log, workshop))

@@ -47,4 +47,9 @@ async def announce(connection: Connection, space: int, event: Event, ids: Mappin
         "INSERT INTO announcements (id, space_id, event, ids) VALUES ($1, $2, $3, $4::text::jsonb)",
         *(announcement, space, event, json.dumps(dict(ids))),
     )
+    await connection.execute(
+        "INSERT INTO deliveries (space_id, webhook_id, announcement_id)"
+        " SELECT $1, id, $2 FROM webhooks WHERE space_id = $1 AND NOT disabled AND $3 = ANY (events)",
+        *(space, announcement, str(event)),
+    )
     return announcement

@@ -10,11 +10,12 @@ import uvloop
 from config.logging import configure
 from config.settings import Settings, Workers, load_or_exit
 from intake.erasure import finish
+from jobs.deliver import Deliveries, deliver
 from jobs.erase import erase
 from jobs.expire import Sweeps, expire
 from jobs.export import expire_export, export_subject
-from jobs.job import Job
-from jobs.letters import ERASE, EXPIRE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
+from jobs.job import BulkJob, Job
+from jobs.letters import DELIVER, ERASE, EXPIRE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
 from jobs.resources import Workshop, furnished, opened
@@ -29,13 +30,14 @@ _ONE_RUN = timedelta(minutes=30)  # many calls, each with the model's own time l
 _ONE_ERASURE = timedelta(hours=6)  # one that takes longer goes on where it was
 _ONE_EXPORT = timedelta(hours=6)  # as large as it may be
 
-JOBS: dict[str, Job[Workshop]] = {
+JOBS: dict[str, Job[Workshop] | BulkJob[Workshop]] = {
     OBSERVE: Job(QueueClass.MEMORY, observe, _ONE_RUN),
     REFLECT: Job(QueueClass.MEMORY, reflect, _ONE_RUN),
     SEAL: Job(QueueClass.HOUSEKEEPING, seal, _ONE_RUN),
     EXPIRE: Job(QueueClass.HOUSEKEEPING, expire, _ONE_EXPORT),
     EXPORT: Job(QueueClass.INTERACTIVE, export_subject, _ONE_EXPORT, attempts=8, crashes=5),
     ERASE: Job(QueueClass.INTERACTIVE, erase, _ONE_ERASURE),
+    DELIVER: BulkJob(QueueClass.HOUSEKEEPING, deliver, _ONE_RUN),
     EXPIRE_EXPORT: Job(QueueClass.HOUSEKEEPING, expire_export, _ONE_RUN),
 }
 
@@ -66,6 +68,7 @@ async def _schedule(settings: Settings) -> None:
             lambda: seals_due(resources),
             lambda: finish(resources),
             Sweeps(resources).due,
+            Deliveries(resources).due,
         )
         await run_scheduler(resources.database, resources.bell, JOBS, _told_to_stop(), hooks, rounds)
 
