@@ -36,7 +36,7 @@ _Name = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="
 class WebhookAsk(Ask):
     """The whole endpoint."""
 
-    url: str = Field(min_length=1, max_length=2_000, description="https://…, without user and password.")
+    url: str = Field(min_length=1, max_length=2_000, description="Over https, without user and password.")
     events: list[str] = Field(min_length=1, max_length=16, json_schema_extra={"items": {"enum": list(Event)}})
     rotate: bool = Field(default=False, description="A new secret; the one before signs beside it for a day.")
 
