@@ -25,6 +25,7 @@ CANARY = "heliotrope"
 OPEN = {"/healthz", "/readyz", "/metrics"}
 FORGED = ("X-End-User", "X-Canonical-User", "X-Platform-User", "X-Channel-Sender")
 _TABLES = (
+    "webhooks",
     "turns",
     "observations",
     "logs",
@@ -72,10 +73,16 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("post", "/v1/profiles/lookup"): {"handle_kind": "canonical_user", "handle": "ana"},
     ("get", "/v1/profiles/{profile_id}"): None,
     ("put", "/v1/holds/{profile_id}"): None,
+    ("get", "/v1/webhooks"): None,
+    ("get", "/v1/webhooks/{name}"): None,
+    ("put", "/v1/webhooks/{name}"): {"url": "https://93.184.215.14/x", "events": ["export.ready"]},
+    ("delete", "/v1/webhooks/{name}"): None,
+    ("post", "/v1/webhooks/{name}/retry"): None,
     ("delete", "/v1/holds/{profile_id}"): None,
 }
 ROUTES = sorted(BODIES)
-BY_ID = [route for route in ROUTES if "{" in route[1]]
+# Putting a webhook makes one of the caller's own space, whatever others call theirs.
+BY_ID = [route for route in ROUTES if "{" in route[1] and route != ("put", "/v1/webhooks/{name}")]
 
 
 @pytest.fixture
@@ -86,6 +93,8 @@ async def victim(mint: "Mint", remember: "Remember", client: "httpx.AsyncClient"
     await client.post("/v1/turns", json=said, headers=key.headers | {"X-Canonical-User": "ana"})
     await client.post("/v1/turns", json=said, headers=key.headers)
     await remember(key, f"likes {CANARY}")
+    hook = BODIES["put", "/v1/webhooks/{name}"]
+    assert (await client.put("/v1/webhooks/victims", json=hook, headers=key.headers)).status_code == 200
     async with resources.database.begin(key.space) as tx:
         await receipts.write(await driver(tx), Receipt(key.space, key.id, "test.done"))
     return key
@@ -130,6 +139,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
     erasure, _ = await erasing.accept(resources, Wish(victim.space, "other", victim.id, agent="nobody"))
     return {
         "record_id": "1",
+        "name": "victims",
         "export_id": f"exp_{uuid4().hex}",
         "erasure": str(erasure),
         "receipt": receipts.opaque(receipt),
@@ -139,6 +149,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
 
 MADE_UP = {
     "record_id": str(2**62),
+    "name": "made-up",
     "export_id": f"exp_{uuid4().hex}",
     "erasure": str(uuid4()),
     "receipt": f"rct_{uuid4().hex}",
