@@ -1,5 +1,6 @@
 """Exports driven by hand: asked for over the API, run step by step, fetched and unpacked."""
 
+import contextlib
 import io
 import json
 import zipfile
@@ -21,7 +22,7 @@ from jobs.resources import Resources, Workshop, furnished
 from jobs.verdict import Verdict
 from models import claim as claims
 from models import release
-from models.claim import Rung, Terms
+from models.claim import Crowded, Rung, Terms
 from models.database import driver
 from models.work import Claim
 
@@ -78,9 +79,11 @@ class Counter:
         )
         assert row is not None, f"no {kind} waits"
         terms = Terms("test", _CLASSES[kind], (kind,), timedelta(seconds=60), 100)
-        async with pool.acquire() as connection:
-            (claim,) = await claims.rung(connection, terms, [Rung(row["id"], row["epoch"])], 1)
-        return claim
+        while True:  # as a worker does that comes while another is claiming
+            async with pool.acquire() as connection:
+                with contextlib.suppress(Crowded):
+                    (claim,) = await claims.rung(connection, terms, [Rung(row["id"], row["epoch"])], 1)
+                    return claim
 
     async def run(self, export: str, kind: str = "export_subject") -> Verdict:
         return await _JOBS[kind](await self.claim(export, kind), self.workshop)
