@@ -19,6 +19,7 @@ BENCHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "due_sweep": ((), _LONG),
     "erasure": ((), _LONG),
     "export": ((), _LONG),
+    "receipts": ((), _LONG),
     "masking": ((), ()),
     "extractive": ((), ()),
     "locomo": (("--limit", "1"), ()),
