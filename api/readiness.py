@@ -40,8 +40,8 @@ class Readiness:
 
     async def _ask(self) -> dict[str, Check]:
         questions: dict[str, Callable[[], Awaitable[bool]]] = {
-            "database": lambda: _answers(self.resources.database.pool),
-            "key_store": lambda: _answers(self.resources.keys.pool),
+            "database": lambda: _takes_writes(self.resources.database.pool),
+            "key_store": lambda: _takes_writes(self.resources.keys.pool),
             "schema": self._schema_is_current,
             "redis": self.resources.bell.is_heard,
         }
@@ -57,14 +57,24 @@ class Readiness:
         return current
 
 
-async def _answers(pool: Pool) -> bool:
-    return bool(await pool.fetchval("SELECT true"))
+async def _takes_writes(pool: Pool) -> bool:
+    """Whether it lets itself be written to, and has room for a few blocks more: a table would have to grow for that."""
+    async with pool.acquire() as connection, connection.transaction():
+        if await connection.fetchval("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"):
+            return False
+        await connection.execute("SET LOCAL work_mem = '64kB'")  # what needs more goes into a file beside the data
+        return bool(await connection.fetchval("SELECT count(*) FROM generate_series(1, 10000)"))
 
 
 async def _within_patience(question: Callable[[], Awaitable[bool]]) -> bool:
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            return await question()
-    except Exception as error:  # noqa: BLE001 - whatever keeps it from answering, the answer is no
+    asked = asyncio.ensure_future(question())
+    # Not by a time limit inside the task: a question that is cancelled waits for its own connection to be put away.
+    await asyncio.wait({asked}, timeout=_PATIENCE)
+    if not asked.done():
+        asked.cancel()
+        _log.warning("store_did_not_answer", error="TimeoutError")
+        return False
+    if (error := asked.exception()) is not None:
         _log.warning("store_did_not_answer", exc_info=error)
         return False
+    return asked.result()
