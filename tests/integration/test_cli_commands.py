@@ -166,6 +166,21 @@ def test_a_key_opens_what_its_scopes_say_until_it_is_revoked(up: Up) -> None:
     )  # minted, revoked
 
 
+def test_a_new_signing_key_takes_over_and_the_chain_still_holds(up: Up, tmp_path: Path) -> None:
+    file = tmp_path / "chain.jsonl"
+    up.run("keys", "create", "--space", "rotated", "--scopes", "memory:read")
+    until(lambda: up.run("receipts", "verify", "--space", "rotated", "--json").json["receipts"] == 1, 15.0)
+    up.run("receipts", "export", "--space", "rotated", "--out", str(file))
+    (old,) = json.loads(file.read_text().splitlines()[0])["keys"].values()
+    new = up.run("receipts", "rotate-key", "--json").json["key"]
+    up.run("keys", "create", "--space", "rotated", "--scopes", "memory:read")
+    until(lambda: up.run("receipts", "verify", "--space", "rotated", "--json").json["receipts"] == 3, 15.0)
+    up.run("receipts", "export", "--space", "rotated", "--out", str(file))
+    for key in (old, new):
+        told = up.run("receipts", "verify", "--file", str(file), "--public-key", key, "--json")
+        assert (told.code, told.json["valid"], told.json["receipts"]) == (0, True, 3)
+
+
 def test_a_secret_is_shown_once_to_a_person(up: Up) -> None:
     minted = up.run("keys", "create", "--scopes", "memory:read")
     assert minted.code == 0
