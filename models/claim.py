@@ -63,7 +63,7 @@ WITH RECURSIVE turn AS MATERIALIZED (
         claimed_until = now() + $8::interval
     WHERE w.id = ANY (ARRAY(SELECT id FROM taken))
     RETURNING w.id, w.epoch, w.kind, w.queue_class, w.space_id, w.scope, w.attempt, w.crashes, w.waits,
-        w.payload::text AS payload, w.progress::text AS progress, w.trace_parent
+        w.payload::text AS payload, w.progress::text AS progress, w.trace_parent, w.last_error
 )
 SELECT turn.mine, claimed.* FROM turn LEFT JOIN claimed ON true
 """
@@ -105,11 +105,11 @@ async def _claim(connection: Connection, query: str, terms: Terms, limit: int, *
 
 
 def _read(row: Record) -> Claim:
-    _, work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes, waits, payload, progress, trace_parent = (
-        row
-    )
+    _, work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes, waits, *rest = row
+    payload, progress, trace_parent, last_error = rest
     named = (work_id, epoch, kind, queue_class, space_id, scope, attempt, crashes, waits)
-    return Claim(*named, json.loads(payload), json.loads(progress) if progress != "{}" else {}, trace_parent)
+    how_far = json.loads(progress) if progress != "{}" else {}
+    return Claim(*named, json.loads(payload), how_far, trace_parent, last_error)
 
 
 class Renewed(NamedTuple):

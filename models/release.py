@@ -13,7 +13,7 @@ from models.work import Added, Claim
 _PUT_BACK = """
 WITH mine AS MATERIALIZED (
     SELECT id, kind, dedup, cancel_requested, attempt - $5::int AS attempt, crashes + $6::int AS crashes,
-           waits + $7::int AS waits, now() + $3::interval AS run_at
+           CASE WHEN last_error = $4 OR $4 IS NULL THEN waits ELSE 0 END + $7::int AS waits, now() + $3::interval AS run_at
     FROM work WHERE id = $1 AND epoch = $2 AND state = 'claimed' AND ($6 = 0 OR claimed_until < now())
     FOR UPDATE
 ), twin AS (
@@ -35,7 +35,7 @@ UNION ALL SELECT id, epoch, run_at, queue_class, run_at <= now() FROM back WHERE
 
 
 class _Toll(NamedTuple):
-    """What a release adds to the row's counters. `crashed`: only if the claim has expired."""
+    """What a release adds to the row's counters. `crashed`: only if the claim has expired; `waited`: in a row, by error."""
 
     uncounted: int = 0
     crashed: int = 0
@@ -50,7 +50,7 @@ async def retry_later(
     Answers what is ready now, this row or the ready twin that it was merged into; None when the row was not held any
     more, or was asked to stop and is cancelled. A statement of its own: call it outside transactions.
     """
-    toll = _Toll() if counts else _Toll(uncounted=1, waited=1)
+    toll = _Toll(waited=1) if counts else _Toll(uncounted=1, waited=1)
     return await _put_back(connection, claim.id, claim.epoch, delay, error, toll)
 
 

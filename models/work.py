@@ -93,7 +93,7 @@ class Claim:
     """A row while somebody holds it.
 
     `attempt` counts this run, those that failed and those that crashed; `crashes` the workers that died over it;
-    `waits` the times that it had to wait for something else, a provider that is down say, at no attempt's cost.
+    `waits` the runs in a row that failed by `last_error`, whether or not that cost an attempt, since the work got on.
     """
 
     id: int
@@ -108,6 +108,7 @@ class Claim:
     payload: Mapping[str, Any]
     progress: Mapping[str, Any]
     trace_parent: str | None = None
+    last_error: str | None = None
 
 
 class Superseded(Exception):
@@ -192,7 +193,7 @@ async def complete_held(connection: Connection, claims: Sequence[Claim]) -> set[
 async def advance(connection: Connection, claim: Claim, progress: Mapping[str, int | float | str | None]) -> None:
     """Keeps how far the work has come (ids and numbers), in the transaction of that step. Superseded: roll back."""
     held = await connection.fetchval(
-        "UPDATE work SET progress = $3::text::jsonb WHERE id = $1 AND epoch = $2 AND state = 'claimed' RETURNING true",
+        "UPDATE work SET progress = $3::text::jsonb, waits = 0 WHERE id = $1 AND epoch = $2 AND state = 'claimed' RETURNING true",
         *(claim.id, claim.epoch, json.dumps(dict(progress))),
     )
     if not held:

@@ -99,8 +99,9 @@ def settled(claim: Claim, job: Job[R] | BulkJob[R], later: Later) -> tuple[timed
     tries = claim.attempt - claim.crashes
     if later.counts and job.attempts is not None and tries >= job.attempts:
         return Hopeless(later.error)
+    in_a_row = 1 + (claim.waits if claim.last_error == later.error else 0)
     # Drawn at random, or all that failed together would come back together.
-    delay = job.back_off.delay(tries + claim.waits, random.random())  # noqa: S311 - no secret
+    delay = job.back_off.delay(in_a_row, random.random())  # noqa: S311 - no secret
     if later.seconds is not None and (later.seconds > 0 or later.counts):
         return timedelta(seconds=max(0.0, later.seconds)), later
     return delay, later  # a server that says "at once" is still backed off from

@@ -139,8 +139,7 @@ async def test_an_outage_longer_than_all_retries_loses_nothing(opened: Opened) -
             assert isinstance(verdict, Later)
             assert not verdict.counts
         assert book.model.count < 30  # the circuit opened: a server that is down is left alone
-        waits = (await book.work("ready"))[0].waits
-        assert waits == 60
+        assert (await book.work("ready"))[0].attempt == 0
         await book.heal()
         await book.run_until_idle()
         await book.assert_each_noted_once(words)

@@ -94,7 +94,7 @@ async def test_a_failure_waits_counts_and_leaves_its_code(database: Database, le
     assert added is not None
     assert not added.due
     ended = await row(database, claim.id)
-    assert (ended["state"], ended["attempt"], ended["waits"], ended["last_error"]) == ("ready", 1, 0, "rate_limit")
+    assert (ended["state"], ended["attempt"], ended["waits"], ended["last_error"]) == ("ready", 1, 1, "rate_limit")
     assert timedelta(seconds=50) < ended["left"] <= MINUTE
 
 
@@ -103,6 +103,22 @@ async def test_waiting_for_a_provider_uses_up_no_attempt(database: Database, let
         claim = await claimed(database, letter)
         assert (claim.attempt, claim.waits) == (1, waits - 1)
         await release.retry_later(database.pool, claim, SOON, "provider_error", counts=False)
+
+
+async def test_failures_are_counted_in_a_row_by_their_kind_and_from_the_last_step_on(
+    database: Database, letter: Letter
+) -> None:
+    seen = []
+    for error in ("provider_error", "provider_error", "OSError", "OSError", "OSError"):
+        claim = await claimed(database, letter)
+        seen.append((claim.waits, claim.last_error))
+        if len(seen) == 5:
+            await work.advance(database.pool, claim, {"at": 1})
+        await release.retry_later(database.pool, claim, SOON, error, counts=error == "OSError")
+    last = await claimed(database, letter)
+    assert seen == [(0, None), (1, "provider_error"), (2, "provider_error"), (1, "OSError"), (2, "OSError")]
+    assert (last.waits, last.last_error) == (1, "OSError")
+    assert last.attempt == 4
 
 
 async def test_a_worker_that_stops_hands_back_as_if_it_had_never_claimed(database: Database, letter: Letter) -> None:

@@ -23,8 +23,8 @@ def job(attempts: int | None = None) -> Job[None]:
     return Job(QueueClass.MEMORY, nothing, timedelta(seconds=1), attempts=attempts)
 
 
-def claim(attempt: int = 1, crashes: int = 0, waits: int = 0) -> Claim:
-    return Claim(1, 1, "observe", "memory", 1, "log:1", attempt, crashes, waits, {}, {})
+def claim(attempt: int = 1, crashes: int = 0, waits: int = 0, last_error: str | None = None) -> Claim:
+    return Claim(1, 1, "observe", "memory", 1, "log:1", attempt, crashes, waits, {}, {}, None, last_error)
 
 
 @pytest.mark.parametrize("attempt", [0, 1, 2, 5, 50, 10**9])
@@ -46,8 +46,17 @@ def test_a_provider_that_says_how_long_is_obeyed() -> None:
 def test_waiting_grows_the_delay_though_it_uses_up_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.random", lambda: 1.0)
     later = Later(None, "provider_error", counts=False)
-    delays = [settled(claim(waits=waits), job(attempts=1), later) for waits in (0, 1, 2)]
+    held = [claim(waits=waits, last_error="provider_error") for waits in (0, 1, 2)]
+    delays = [settled(one, job(attempts=1), later) for one in held]
     assert [delay[0].total_seconds() for delay in delays if isinstance(delay, tuple)] == [2, 4, 8]
+
+
+def test_a_short_outage_is_not_paid_for_what_failed_long_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.random", lambda: 1.0)
+    old = claim(attempt=40, waits=30, last_error="provider_error")
+    first = settled(old, job(), Later(None, "ConnectionResetError", counts=False))
+    assert isinstance(first, tuple)
+    assert first[0].total_seconds() == 2
 
 
 def test_the_last_attempt_that_counts_is_the_end() -> None:
