@@ -142,14 +142,15 @@ def _differences(leaves: Sequence[str], receipts: Sequence[Mapping[str, Any]]) -
     hashes = [_hash(receipt) for receipt in receipts]
     if hashes == list(leaves):
         return
-    places, there = {leaf: place for place, leaf in enumerate(leaves)}, set(hashes)
-    seen: set[str] = set()
+    places, there, seen = {leaf: place for place, leaf in enumerate(leaves)}, set(hashes), set[str]()
+    # Where one is missing the rest move up: only those are named that stand in another order than they were sealed in.
+    in_order = iter(sorted(places[one] for one in there if one in places))
     for place, (receipt, found) in enumerate(zip(receipts, hashes, strict=True)):
         if found in seen:
             yield f"receipt {receipt.get('id')} stands there twice"
         elif found not in places:
             yield f"receipt {receipt.get('id')} in place {place} was altered or added"
-        elif places[found] != place:
+        elif places[found] != next(in_order):
             yield f"receipt {receipt.get('id')} was sealed in place {places[found]} and stands in place {place}"
         seen.add(found)
     for leaf, place in places.items():

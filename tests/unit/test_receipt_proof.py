@@ -155,6 +155,12 @@ def expired(through: int, space: int = 1, key: Ed25519PrivateKey = KEY, kind: st
     return {"document": word, "signature": receipt_proof.sign(word, key, "sig_ours")}
 
 
+def test_what_stands_behind_a_receipt_that_is_gone_is_not_named_with_it() -> None:
+    links = chain([9])
+    del links[0]["receipts"][2]
+    assert findings(links) == ["seal 1: the receipt of place 2 is missing or altered"]
+
+
 def test_a_seal_whose_receipts_expired_still_links() -> None:
     links = chain([3, 3, 2])
     for link in links[:2]:
