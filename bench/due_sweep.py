@@ -14,6 +14,7 @@ from asyncpg import Connection, Pool
 from bench.report import remark, tell
 from bench.service import OFFLINE, Service, run, service
 from cli import spaces
+from jobs.resources import rhythm
 from scheduler import connections
 from scheduler.__main__ import JOBS
 from scheduler.attention import Attention
@@ -62,7 +63,8 @@ async def _at(there: Service, pool: Pool, space: int, more: int, sweeps: int) ->
         await _add(connection, space, more)
     await there.resources.database.pool.execute("VACUUM ANALYZE logs")
     await there.resources.database.pool.execute("VACUUM ANALYZE work")
-    sweeper = Reconciler(pool, there.resources.bell, JOBS, (Attention(there.resources.database).attend,), Rounds())
+    attention = Attention(there.resources.database, rhythm(there.resources.settings))
+    sweeper = Reconciler(pool, there.resources.bell, JOBS, (attention.attend,), Rounds())
     return statistics.median([await _sweep(there, sweeper) for _ in range(sweeps)])
 
 

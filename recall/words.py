@@ -9,6 +9,7 @@ _ASKED_NO_MODEL = {
     "timeout": "waiting: the model server takes too long",
     "crashed": "waiting: a worker died over it",
 }
+_WAS_OFF = "memory_off"  # the work waits for its next look since memory was off; the scheduler pulls it forward
 _SERVER_SAYS = frozenset({"rate_limit", "provider_error"})
 _NO_USE = frozenset({"refusal", "unparsable", "degenerate", "over_long", "empty"})
 
@@ -46,7 +47,7 @@ def why_not_yet(standing: Standing) -> str:
         )
     if standing.running is not None:
         return "observing now" if standing.running == "observe" else "waiting: the log is being rewritten"
-    if standing.trouble is not None:
+    if standing.trouble is not None and standing.trouble != _WAS_OFF:
         return _troubled(standing.trouble, standing.next_try, standing.now)
     if standing.due_at is None or standing.due_at <= standing.now:
         return f"due ({_why_due(standing)}), waiting for a worker"

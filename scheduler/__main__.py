@@ -18,7 +18,7 @@ from jobs.job import BulkJob, Job
 from jobs.letters import DELIVER, ERASE, EXPIRE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
-from jobs.resources import Workshop, furnished, opened
+from jobs.resources import Workshop, furnished, opened, rhythm
 from jobs.seal import due as seals_due
 from jobs.seal import seal
 from jobs.start import check_stores_or_exit
@@ -63,8 +63,9 @@ async def _schedule(settings: Settings) -> None:
     workers = settings.workers
     rounds = Rounds(workers.sweep_every, workers.job_records, workers.worker_claim)
     async with opened(settings, within=settings.stores.start_within) as resources:
+        pace = rhythm(settings) if settings.memory.observational_memory else None
         hooks: tuple[Hook, ...] = (
-            Attention(resources.database).attend,
+            Attention(resources.database, pace).attend,
             lambda: seals_due(resources),
             lambda: finish(resources),
             Sweeps(resources).due,

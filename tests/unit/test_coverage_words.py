@@ -34,6 +34,8 @@ def in_s(seconds: float) -> datetime:
         ({"due_at": NOW, "asked": True}, "due (asked for), waiting for a worker"),
         ({"due_at": NOW, "pending_tokens": 9_100}, "due (9,100 of 8,000 tokens), waiting for a worker"),
         ({"due_at": in_s(-5)}, "due (by age), waiting for a worker"),
+        ({"due_at": NOW, "trouble": "memory_off", "next_try": in_s(800)}, "due (by age), waiting for a worker"),
+        ({"trouble": "memory_off", "next_try": in_s(800)}, "812 of 8,000 tokens; flush by age in 14 min"),
         (
             {"trouble": "rate_limit", "next_try": in_s(39.2)},
             "waiting: the model server answers rate_limit, next try in 40 s",
