@@ -3,12 +3,13 @@
 import contextlib
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, TypeAdapter
 
 from cli.failure import Failed
 from config.settings import Settings, WrongSetting, default_data_dir, load, variable
@@ -28,6 +29,9 @@ class Servers:
     environment: dict[str, str]
 
 
+_SERVERS = TypeAdapter(Servers)
+
+
 def settings(data_dir: Path | None) -> Settings:
     """The settings of a command. Raises WrongSetting, or Failed for a folder whose servers.json cannot be read."""
     servers = read(data_dir) if data_dir else None
@@ -45,10 +49,10 @@ def settings(data_dir: Path | None) -> Settings:
 def read(folder: Path) -> Servers | None:
     """What runs in a data folder; None where nothing does."""
     try:
-        return Servers(**json.loads((folder / _FILE).read_text()))
+        return _SERVERS.validate_json((folder / _FILE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise Failed(f"{folder / _FILE} cannot be read ({type(error).__name__}): start `afterturn up` again") from None
 
 
@@ -100,7 +104,8 @@ def _settings_of(servers: Servers) -> Settings:
 def _helped(error: WrongSetting, folder: Path | None) -> WrongSetting:
     if not str(error).endswith("is not set"):
         return error
-    where = f"nothing runs in {folder}: start `afterturn up --data-dir {folder}`" if folder else "start `afterturn up`"
+    start = f"start `afterturn up{f' --data-dir {shlex.quote(str(folder))}' if folder else ''}`"
+    where = f"nothing runs in {folder}: {start}" if folder else start
     return WrongSetting(f"{error}, and {where}" if folder else f"{error}: set it, or {where}")
 
 

@@ -43,7 +43,4 @@ async def find_or_make(database: Database, keys: KeyStore, name: str) -> Place:
 
 
 async def _place(database: Database, space: int, lookup_key: UUID) -> Place:
-    contexts = await database.pool.fetchval(
-        "SELECT coalesce((features->>'contexts')::bool, false) FROM spaces WHERE id = $1", space
-    )
-    return Place(space, lookup_key, contexts)
+    return Place(space, lookup_key, await spaces.keeps_contexts(database.pool, space))

@@ -1,57 +1,35 @@
 """`afterturn status`: what waits, what runs, what went wrong, over all spaces."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from sqlalchemy import text
 
 from cli.output import answer, table
 from cli.reach import with_stores
 from jobs import wire
 from jobs.letters import QueueClass
 from jobs.resources import Resources, rhythm
-from models import backlog
-from models.backlog import Depth
+from models import backlog, quarantine
+from models.backlog import Depth, PendingLogs
 from models.database import driver
-from models.log import Rhythm
-
-_LOGS = text("""
-WITH pending AS (
-    SELECT pending_turns, pending_tokens, oldest_pending_at,
-           CASE WHEN flush_through > observed_through OR pending_tokens > :threshold THEN oldest_pending_at
-                ELSE oldest_pending_at + :max_age END AS due_at
-    FROM logs WHERE pending_turns > 0
-)
-SELECT count(*) AS pending, count(*) FILTER (WHERE due_at <= now()) AS due,
-       coalesce(sum(pending_turns), 0)::bigint AS turns, coalesce(sum(pending_tokens), 0)::bigint AS tokens,
-       min(oldest_pending_at) AS oldest, coalesce(now() - min(due_at) FILTER (WHERE due_at <= now()), interval '0') AS lag
-FROM pending
-""")
-_HELD = text("SELECT count(*) FROM quarantine WHERE released_at IS NULL")
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A deployment at one instant. `lag` is how long the log that waits longest has been due.
+    """A deployment at one instant.
 
     `workers` maps `host:pid` to its queue classes, as their health keys say; None where Redis does not answer.
     """
 
     memory_on: bool
     queue: list[Depth]
-    logs: Mapping[str, Any]
+    logs: PendingLogs
     quarantine: int
     workers: dict[str, list[str]] | None
-
-    @property
-    def lag(self) -> timedelta:
-        lag: timedelta = self.logs["lag"]
-        return lag
 
 
 def run(data_dir: Path | None, *, as_json: bool) -> None:
@@ -64,11 +42,12 @@ async def taken(resources: Resources) -> Standing:
     """Looks once, over all spaces."""
     pace = rhythm(resources.settings)
     async with resources.database.begin_everywhere() as tx:
-        depths = await backlog.depths(await driver(tx))
-        logs = (await tx.execute(_LOGS, _terms(pace))).mappings().one()
-        held = int((await tx.execute(_HELD)).scalar_one())
+        connection = await driver(tx)
+        depths = await backlog.depths(connection)
+        logs = await backlog.pending_logs(connection, pace)
+        held = await quarantine.held_in_all(tx)
     memory_on = resources.settings.memory.observational_memory
-    return Standing(memory_on, depths, dict(logs), held, await workers(resources))
+    return Standing(memory_on, depths, logs, held, await workers(resources))
 
 
 async def workers(resources: Resources) -> dict[str, list[str]] | None:
@@ -87,20 +66,16 @@ async def workers(resources: Resources) -> dict[str, list[str]] | None:
     return found
 
 
-def _terms(pace: Rhythm) -> dict[str, object]:
-    return {"threshold": pace.threshold, "max_age": pace.max_age}
-
-
 def _document(standing: Standing) -> dict[str, object]:
     return {
         "memory": "on" if standing.memory_on else "off",
         "queue": {name: dict(_counts(standing.queue, name)) for name in QueueClass},
-        "logs_pending": standing.logs["pending"],
-        "logs_due": standing.logs["due"],
-        "turns_pending": standing.logs["turns"],
-        "tokens_pending": standing.logs["tokens"],
-        "oldest_pending": standing.logs["oldest"],
-        "lag_seconds": round(standing.lag.total_seconds(), 3),
+        "logs_pending": standing.logs.pending,
+        "logs_due": standing.logs.due,
+        "turns_pending": standing.logs.turns,
+        "tokens_pending": standing.logs.tokens,
+        "oldest_pending": standing.logs.oldest,
+        "lag_seconds": round(standing.logs.lag.total_seconds(), 3),
         "quarantine": standing.quarantine,
         "workers": standing.workers,
     }
@@ -110,12 +85,12 @@ def _lines(standing: Standing) -> Iterator[str]:
     rows = [(name, *(dict(_counts(standing.queue, name)).values())) for name in QueueClass]
     yield from table(rows, ("QUEUE", "WAITING", "DUE", "RUNNING", "DEAD", "DUE FOR"))
     yield ""
-    logs, oldest = standing.logs, standing.logs["oldest"]
+    logs, oldest = standing.logs, standing.logs.oldest
     if not standing.memory_on:
         yield "memory          off: turns are kept, nothing is observed"
-    yield f"logs            {logs['due']} due, {logs['pending']} with pending turns"
-    yield f"pending         {logs['turns']} turns, {logs['tokens']} tokens{_since(oldest)}"
-    yield f"lag             {round(standing.lag.total_seconds())} s"
+    yield f"logs            {logs.due} due, {logs.pending} with pending turns"
+    yield f"pending         {logs.turns} turns, {logs.tokens} tokens{_since(oldest)}"
+    yield f"lag             {round(standing.logs.lag.total_seconds())} s"
     yield f"quarantine      {standing.quarantine}"
     yield f"workers alive   {_told(standing.workers)}"
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from contextlib import suppress
@@ -35,7 +36,7 @@ def _announce(there: Running, folder: Path, *, as_json: bool) -> None:
     servers = there.servers
     document = {"url": servers.url, "database_url": servers.database_url, "redis_url": servers.redis_url}
     answer(document, [f"ready {servers.url}"], as_json=as_json)
-    option = "" if folder == default_data_dir() else f" --data-dir {folder}"
+    option = "" if folder == default_data_dir() else f" --data-dir {shlex.quote(str(folder))}"
     remark(f"A key for a chat server:  afterturn keys create{option} --name chat --scopes turns:write,memory:read")
     if not there.settings.memory.observational_memory:
         remark("Observational memory is off: turns are kept, nothing is observed.")

@@ -1,11 +1,12 @@
 """The backlog: work that waits, as the scheduler rings it again, as operators see it, and as it is thrown away."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from models.database import Connection
 from models.due import CANDIDATES, SPACES, WINDOW
+from models.log import Rhythm
 from models.work import Added
 
 _UNRUNG = f"""
@@ -52,6 +53,39 @@ GROUP BY queue_class, state ORDER BY queue_class, state
 async def depths(connection: Connection, space: int | None = None) -> list[Depth]:
     """What is unfinished, by class and state; of one space, or of all (None, for operators of the deployment)."""
     return [Depth(*row) for row in await connection.fetch(_DEPTHS, space)]
+
+
+class PendingLogs(NamedTuple):
+    """Logs with turns that are not observed: how many, how many of them are due, and what they hold.
+
+    `lag` is how long the log that waits longest has been due.
+    """
+
+    pending: int
+    due: int
+    turns: int
+    tokens: int
+    oldest: datetime | None
+    lag: timedelta
+
+
+_PENDING_LOGS = """
+WITH pending AS (
+    SELECT pending_turns, pending_tokens, oldest_pending_at,
+           CASE WHEN flush_through > observed_through OR pending_tokens > $1::bigint THEN oldest_pending_at
+                ELSE oldest_pending_at + $2::interval END AS due_at
+    FROM logs WHERE pending_turns > 0
+)
+SELECT count(*) AS pending, count(*) FILTER (WHERE due_at <= now()) AS due,
+       coalesce(sum(pending_turns), 0)::bigint AS turns, coalesce(sum(pending_tokens), 0)::bigint AS tokens,
+       min(oldest_pending_at) AS oldest, coalesce(now() - min(due_at) FILTER (WHERE due_at <= now()), interval '0') AS lag
+FROM pending
+"""
+
+
+async def pending_logs(connection: Connection, pace: Rhythm) -> PendingLogs:
+    """What waits to be observed, over the spaces that the transaction sees."""
+    return PendingLogs(*await connection.fetchrow(_PENDING_LOGS, pace.threshold, pace.max_age))
 
 
 _STRANGERS = """

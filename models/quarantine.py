@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, update
+from sqlalchemy import BigInteger, Column, func, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import Field, SQLModel, col, select
@@ -43,6 +43,12 @@ async def held(session: AsyncSession, space: int) -> Sequence[Quarantined]:
     """What is set aside now, oldest first."""
     query = select(Quarantined).where(col(Quarantined.space_id) == space, col(Quarantined.released_at).is_(None))
     return (await session.execute(query.order_by(col(Quarantined.id)))).scalars().all()
+
+
+async def held_in_all(session: AsyncSession) -> int:
+    """How many are set aside now, over the spaces that the transaction sees."""
+    query = select(func.count()).select_from(Quarantined).where(col(Quarantined.released_at).is_(None))
+    return (await session.execute(query)).scalar_one()
 
 
 async def release(session: AsyncSession, space: int, record_id: int, log: Log, now: datetime) -> bool:

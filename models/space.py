@@ -42,3 +42,12 @@ async def make(connection: Connection, name: str, lookup_key: UUID) -> tuple[int
     if found is None:
         raise LookupError("the space went away while it was made")
     return found
+
+
+async def keeps_contexts(connection: Connection, space: int) -> bool:
+    """Whether a space keeps each context's memory apart."""
+    return bool(
+        await connection.fetchval(
+            "SELECT coalesce((features->>'contexts')::bool, false) FROM spaces WHERE id = $1", space
+        )
+    )

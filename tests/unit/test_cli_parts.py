@@ -106,7 +106,12 @@ def test_a_private_file_replaces_one_that_everybody_could_read(tmp_path: Path) -
     assert [*tmp_path.iterdir()] == [file]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"url": 1}', '"x"', "\x00"])
+_TYPES_WRONG = json.dumps(
+    {**dict.fromkeys(("url", "database_url", "redis_url", "keys_url", "master_key_file"), "x"), "environment": "x"}
+)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"url": 1}', '"x"', "\x00", _TYPES_WRONG])
 def test_a_damaged_servers_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "servers.json").write_text(text)
     with pytest.raises(Failed, match=r"servers\.json cannot be read"):
@@ -119,6 +124,8 @@ def test_without_any_server_the_message_says_how_to_get_some(bare: pytest.Monkey
         settings(None)
     with pytest.raises(WrongSetting, match=f"nothing runs in {tmp_path}"):
         settings(tmp_path)
+    with pytest.raises(WrongSetting, match="--data-dir 'my data'"):
+        settings(Path("my data"))
 
 
 @pytest.mark.parametrize(
@@ -150,6 +157,13 @@ def test_scopes_are_taken_once_each_and_unknown_ones_named_with_the_known() -> N
         Wanted("s", "n", "turns:write,turns:read").scope_list()
     with pytest.raises(WrongUse, match="names none"):
         Wanted("s", "n", " , ").scope_list()
+
+
+def test_the_longest_duration_that_is_taken_can_be_handed_on(bare: pytest.MonkeyPatch) -> None:
+    before = _given(bare, AFTERTURN_JOB_RECORDS="11574d")
+    for name, value in environment(before).items():
+        bare.setenv(name, value)
+    assert load() == before
 
 
 def test_text_cannot_move_the_cursor_of_a_terminal() -> None:
