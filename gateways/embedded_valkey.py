@@ -11,18 +11,16 @@ from pathlib import Path
 
 from gateways.embedded_folder import (
     EmbeddedServerError,
-    Hold,
     end,
     installed,
-    leave_socket_folder,
     running,
     socket_folder,
     wait_for,
 )
+from gateways.embedded_server import EmbeddedServer, own_folder
 
 _SOCKET = "valkey.sock"
 _STARTS_WITHIN = 30.0  # seconds
-_SOFT_THEN_HARD = ((signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0))
 
 
 def start(folder: Path, *, port: int | None = None) -> "Valkey":
@@ -31,26 +29,19 @@ def start(folder: Path, *, port: int | None = None) -> "Valkey":
     It listens on a private socket, and on 127.0.0.1 under a password where a `port` is given. Raises
     EmbeddedServerBusy while another program runs it, EmbeddedServerError when it does not start.
     """
-    folder = folder.absolute()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Valkey(folder, port=port)
+    return Valkey(own_folder(folder, 0o700), port=port)
 
 
-class Valkey:
-    """A running server."""
+class Valkey(EmbeddedServer):
+    """It keeps nothing: after a crash or a restart it is empty."""
+
+    SIGNALS = ((signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0))
 
     def __init__(self, folder: Path, *, port: int | None) -> None:
-        self._folder, self._port = folder, port
+        self._port = port
         self._log, self._pid_file = folder / "log", folder / "pid"
         self._password = secrets.token_urlsafe(32) if port else None
-        self._hold = Hold(folder)
-        try:
-            self._end_survivor()
-            self._start()
-        except BaseException:
-            self._hold.let_go()
-            raise
-        self._hold.stop_at_exit(self.stop)
+        super().__init__(folder)
 
     @property
     def url(self) -> str:
@@ -58,31 +49,10 @@ class Valkey:
         signed = f":{self._password}@" if self._password else ""
         return f"unix://{signed}{self._socket}?db=0"
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def stop(self) -> None:
-        """End the server and let go of the folder. Harmless when it has ended already."""
-        if self._hold.holds:
-            self._end()
-            leave_socket_folder(self._folder)
-            self._hold.let_go()
-
-    def restart(self) -> None:
-        """End the server, or take note of its death, and start it again, empty, under the same URL."""
-        self._end()
-        self._start()
-
-    def kill(self) -> None:
-        """SIGKILL, as a crash would. `restart`, or a new `start`, brings an empty server."""
-        self._process.kill()
-        self._process.wait()
-
     def _end_survivor(self) -> None:
         # A program that was killed leaves its server behind, and two servers must not share a socket's name.
         if pid := running(self._pid_file, self._folder):
-            end(pid, _SOFT_THEN_HARD, lambda: running(self._pid_file, self._folder) is None)
+            end(pid, self.SIGNALS, lambda: running(self._pid_file, self._folder) is None)
 
     def _start(self) -> None:
         self._socket = socket_folder(self._folder, _SOCKET, os.geteuid()) / _SOCKET
@@ -121,10 +91,6 @@ class Valkey:
             except OSError:
                 return False
         return True
-
-    def _end(self) -> None:
-        if self._process.poll() is None:
-            end(self._process.pid, _SOFT_THEN_HARD, lambda: self._process.poll() is not None)
 
 
 _SETTINGS = (

@@ -87,3 +87,12 @@ async def test_requests_in_one_piece_are_all_answered(port: int) -> None:
     last = one.replace(b"Host", b"Connection: close\r\nHost")
     answer = await sent(port, one + one + last)
     assert answer.count(b"HTTP/1.1 200 ") == 3
+
+
+async def test_a_long_head_with_its_body_in_one_piece_is_refused_once(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = b"POST / HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 300) for n in range(20))
+    answer = await sent(port, head + b"Content-Length: 3\r\n\r\nabc")
+    assert (answer[:12], answer.count(b"HTTP/1.1")) == (b"HTTP/1.1 431", 1)
+    assert caplog.records == []

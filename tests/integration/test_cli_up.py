@@ -151,19 +151,31 @@ def test_whatever_dies_is_started_again_and_nothing_is_lost(deployment: Deployme
     assert deployment.left() == []
     assert not (deployment.folder / "servers.json").exists()
 
-    # What is sealed is lost without the master key, so a folder that misses it gets no new one.
+    # What is sealed is lost without the master key, so a folder takes no other, and one that misses it gets no new one.
+    (deployment.folder / "master.key").write_text("A" * 43 + "=\n")
+    assert _refused_up(deployment.folder) == (
+        2,
+        "afterturn: AFTERTURN_MASTER_KEY is not the key that the key store was begun with: put that one back\n",
+    )
     (deployment.folder / "master.key").unlink()
-    again = subprocess.run(
-        [AFTERTURN, "up", "--data-dir", deployment.folder, "--port", "0"],
+    code, told = _refused_up(deployment.folder)
+    assert code == 1
+    assert "master.key is gone" in told
+    assert len(told.splitlines()) == 1
+    assert not (deployment.folder / "master.key").exists()
+
+
+def _refused_up(folder: Path) -> tuple[int, str]:
+    refused = subprocess.run(
+        [AFTERTURN, "up", "--data-dir", folder, "--port", "0"],
         capture_output=True,
         text=True,
         env=_bare(),
+        timeout=60,
         check=False,
     )
-    assert (again.returncode, again.stdout) == (1, "")
-    assert "master.key is gone" in again.stderr
-    assert len(again.stderr.splitlines()) == 1
-    assert not (deployment.folder / "master.key").exists()
+    assert refused.stdout == ""
+    return refused.returncode, refused.stderr
 
 
 def _said(text: str) -> dict[str, str]:
@@ -196,3 +208,10 @@ def test_a_folder_that_everybody_writes_to_holds_no_keys(tmp_path: Path) -> None
     assert refused.returncode == 1
     assert "chmod o-w" in refused.stderr
     assert {entry.name for entry in tmp_path.iterdir()} == {"theirs"}
+
+
+def test_a_file_where_a_server_belongs_is_told_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("notes of mine")
+    told = f"afterturn: {tmp_path / 'keys'} is no folder, and a server's data belong there: move it away\n"
+    assert _refused_up(tmp_path) == (1, told)
+    assert (tmp_path / "keys").read_text() == "notes of mine"
