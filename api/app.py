@@ -45,6 +45,7 @@ from intake.identity import People
 from intake.messages import Limits
 from intake.rules import Rules
 from jobs.resources import Resources, opened, rhythm
+from jobs.watch import Watch
 from memory import tokens
 from models.api_key import Scope
 from privacy.masking import mask
@@ -124,7 +125,7 @@ def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
         resources=resources,
         limits=Limits(settings.http.max_body, settings.http.max_turns, settings.http.max_turn),
         doorman=Doorman(database),
-        gate=Gate(resources),
+        gate=Gate(Watch(database, resources.keys, people.forget_all)),
         people=people,
         intake=Intake(people, resources.keys, batcher, rules, pace, on),
         meters=meters,

@@ -5,26 +5,30 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field, model_validator
 
 from api import problems
 from api.desk import AtDesk, Calling, Desk
-from api.document import opens
+from api.document import Header, opens
 from api.door import Door
 from api.shapes import AnyId, Ask
 from intake import erasure as erasing
 from intake.erasure import Wish
 from models import conversation as conversations
 from models import erasing as erasures
+from models.accepting import NothingThere
 from models.api_key import Credential, Scope
 from models.conversation import SEALED_ID
 from models.database import driver
+from models.erasing import Erasing
 from models.subject import HandleKind
 
 router = APIRouter(prefix="/v1/erasures", route_class=Door, strict_content_type=False)
 
 _Id = Annotated[UUID, Path()]
+_IDEMPOTENCY = Header("Idempotency-Key", 255, "The same request again, with the same key, is the same erasure.")
+State = Literal["accepted", "running", "verifying", "completed", "incomplete"]
 Reason = Literal["subject_request", "consent_withdrawn", "account_closed", "contract_end", "error", "other"]
 
 
@@ -61,7 +65,7 @@ class Accepted(BaseModel):
     """It is accepted: nothing of it can be read any more, and the rows go one batch after another."""
 
     id: UUID
-    state: Literal["accepted"] = "accepted"
+    state: State = "accepted"
 
 
 class Erasure(BaseModel):
@@ -69,7 +73,7 @@ class Erasure(BaseModel):
 
     id: UUID
     kind: Literal["subject", "conversation", "agent"]
-    state: Literal["accepted", "running", "verifying", "completed", "incomplete"]
+    state: State
     reason_code: Reason
     progress: dict[str, Any]
     counts: dict[str, int]
@@ -78,14 +82,22 @@ class Erasure(BaseModel):
     finished_at: datetime | None = None
 
 
-@router.post("", status_code=202, **opens(Scope.OPERATOR, 404, 409, of_a_person=False))
-async def ask_for_erasure(ask: ErasureAsk, desk: AtDesk, caller: Calling) -> Accepted:
+@router.post("", status_code=202, **opens(Scope.OPERATOR, 404, 409, of_a_person=False, headers=[_IDEMPOTENCY]))
+async def ask_for_erasure(ask: ErasureAsk, request: Request, desk: AtDesk, caller: Calling) -> Accepted:
     """Erases it for good. It cannot be taken back."""
     credential = caller.credential
+    named = await _named(desk, credential, ask, request.headers.get(_IDEMPOTENCY.name))
+    if (known := await _known(desk, credential, named)) is not None:
+        return known
     wish = await _wish(desk, credential, ask)
     if wish is None:
         raise problems.not_found()
-    erasure, added = await erasing.accept(desk.resources, wish)
+    try:
+        erasure, added = await erasing.accept(desk.resources, wish, named)
+    except NothingThere:  # the same request may have been first
+        if (known := await _known(desk, credential, named)) is not None:
+            return known
+        raise
     desk.people.forget(wish.subject)
     desk.ring(added)
     return Accepted(id=erasure)
@@ -96,13 +108,32 @@ async def ask_for_erasure(ask: ErasureAsk, desk: AtDesk, caller: Calling) -> Acc
 )
 async def read_erasure(erasure: _Id, desk: AtDesk, caller: Calling) -> Erasure:
     """How far an erasure is."""
-    space = caller.credential.space
-    async with desk.resources.database.begin(space) as tx:
-        found = await erasures.find(await driver(tx), space, erasure)
+    found = await _read(desk, caller.credential.space, erasure)
     if found is None:
         raise problems.not_found()
     said: Mapping[str, Any] = {name: getattr(found, name) for name in Erasure.model_fields}
     return Erasure(**said)
+
+
+async def _named(desk: Desk, credential: Credential, ask: ErasureAsk, key: str | None) -> UUID | None:
+    """The id that an erasure has by its idempotency key: the request again finds it, whoever it was is gone by then."""
+    if key is None:
+        return None
+    if not 0 < len(key) <= _IDEMPOTENCY.longest:
+        raise problems.invalid((f"header.{_IDEMPOTENCY.name}", f"takes 1 to {_IDEMPOTENCY.longest} characters"))
+    space_key = await desk.resources.keys.key(credential.lookup_key)
+    digest = space_key.digest(f"{credential.key_id}\0{key}\0{ask.model_dump_json()}", "idempotency/erasures")
+    return UUID(bytes=digest)
+
+
+async def _known(desk: Desk, credential: Credential, named: UUID | None) -> Accepted | None:
+    found = None if named is None else await _read(desk, credential.space, named)
+    return None if found is None else Accepted.model_validate({"id": found.id, "state": found.state})
+
+
+async def _read(desk: Desk, space: int, erasure: UUID) -> Erasing | None:
+    async with desk.resources.database.begin(space) as tx:
+        return await erasures.find(await driver(tx), space, erasure)
 
 
 async def _wish(desk: Desk, credential: Credential, ask: ErasureAsk) -> Wish | None:

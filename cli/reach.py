@@ -10,6 +10,7 @@ from cli.servers import settings
 from config import logging
 from config.settings import Settings
 from jobs.resources import Resources, opened
+from jobs.start import check_erasures
 
 _WITHIN = 10.0  # seconds for the stores to take the connections
 
@@ -27,4 +28,5 @@ async def _on(there: Settings, work: Callable[[Resources], Awaitable[T]]) -> T:
     async with AsyncExitStack() as stack:
         async with asyncio.timeout(_WITHIN):
             resources = await stack.enter_async_context(opened(there))
+            await check_erasures(resources.keys, resources.database)
         return await work(resources)

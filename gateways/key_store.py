@@ -71,12 +71,16 @@ class KeyStore:
     async def destroy(self, key_ids: Sequence[UUID]) -> None:
         """Ends keys for good: whatever they sealed can be read nowhere any more, in no backup of the data either."""
         await self.pool.execute("DELETE FROM wrapped_keys WHERE id = ANY ($1::uuid[])", list(key_ids))
-        for key_id in key_ids:
-            self.forget(key_id)
+        self.forget_all(set(key_ids))
 
     def forget(self, key_id: UUID) -> None:
         """Drops a key from this process's memory."""
         self._open.pop(key_id, None)
+
+    def forget_all(self, key_ids: set[UUID]) -> None:
+        """Drops keys from this process's memory."""
+        for key_id in key_ids:
+            self.forget(key_id)
 
     async def _fetch(self, key_ids: list[UUID]) -> dict[UUID, SealingKey]:
         rows = await self.pool.fetch("SELECT id, wrapped FROM wrapped_keys WHERE id = ANY($1)", key_ids)

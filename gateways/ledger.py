@@ -2,6 +2,7 @@
 
 An entry is written before anything is erased, and marked applied once the data database has committed it. One that is
 applied and not to be found in the data says that the data are from before: nobody may be served until it is replayed.
+HMACs of handles, and for a day those of idempotency keys, are what recognises somebody who was erased.
 """
 
 import json
@@ -12,11 +13,13 @@ from typing import Any
 from uuid import UUID
 
 from gateways.key_store import KeyStore
-from models.database import Database
+from models.database import Connection, Database
 from privacy.hashing import fold
 from privacy.sealing import SealingKey
 
 _SUPPRESSION_KEY = UUID("5e1ec7ed-0000-4000-8000-000000000001")  # one a deployment
+_RECENT = 50  # entries: more than could be under way while a backup was taken
+_REMEMBERED = "24 hours"  # how long an idempotency key is recognised
 _COLUMNS = "id, space_id, kind, target::text AS target, reason_code, actor, accepted_at"
 
 
@@ -32,20 +35,55 @@ class Entry:
     actor: str
     accepted_at: datetime | None = None
 
+    def subjects(self) -> list[UUID]:
+        """Whom it names."""
+        return [UUID(one) for one in self.target.get("subjects", ())]
 
-async def write(keys: KeyStore, entry: Entry, handles: Sequence[bytes]) -> datetime:
-    """Enters an erasure, and the HMACs of the handles that it ends; answers its instant."""
+
+async def write(keys: KeyStore, entry: Entry, handles: Sequence[bytes]) -> None:
+    """Enters an erasure, and the HMACs of the handles that it ends. An entry that stands already stays as it is."""
     async with keys.pool.acquire() as connection, connection.transaction():
-        at: datetime = await connection.fetchval(
+        at = await connection.fetchval(
             "INSERT INTO ledger (id, space_id, kind, target, reason_code, actor)"
-            " VALUES ($1, $2, $3, $4::text::jsonb, $5, $6) RETURNING accepted_at",
+            " VALUES ($1, $2, $3, $4::text::jsonb, $5, $6) ON CONFLICT (id) DO NOTHING RETURNING accepted_at",
             *(entry.id, entry.space, entry.kind, json.dumps(dict(entry.target)), entry.reason_code, entry.actor),
         )
-        await connection.executemany(
-            "INSERT INTO suppressed (digest, erasure, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-            [(digest, entry.id, at) for digest in handles],
+        if at is not None:
+            await _suppress(connection, entry.id, at, handles)
+
+
+async def widen(keys: KeyStore, entry: Entry, handles: Sequence[bytes]) -> None:
+    """Takes into an entry who was confirmed to be the same person before its data were committed."""
+    async with keys.pool.acquire() as connection, connection.transaction():
+        at = await connection.fetchval(
+            "UPDATE ledger SET target = $2::text::jsonb WHERE id = $1 RETURNING accepted_at",
+            *(entry.id, json.dumps(dict(entry.target))),
         )
-    return at
+        await _suppress(connection, entry.id, at, handles)
+
+
+async def remember_calls(keys: KeyStore, erasure: UUID, calls: Sequence[tuple[bytes, datetime]]) -> None:
+    """Keeps the HMACs of idempotency keys that came with what is erased, each for a day from its own instant."""
+    await keys.pool.executemany(
+        "INSERT INTO suppressed_calls (digest, erasure, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        [(digest, erasure, at) for digest, at in calls],
+    )
+
+
+async def knows_call(keys: KeyStore, call: bytes, handles: Sequence[bytes]) -> bool:
+    """Whether a call of that HMAC came in the last day from somebody, of one of those handles, who was erased since."""
+    return bool(
+        await keys.pool.fetchval(
+            "SELECT EXISTS (SELECT FROM suppressed_calls c JOIN suppressed s USING (erasure)"  # noqa: S608 - a constant
+            f" WHERE c.digest = $1 AND s.digest = ANY ($2::bytea[]) AND c.at > now() - interval '{_REMEMBERED}')",
+            *(call, list(handles)),
+        )
+    )
+
+
+async def forget_calls(keys: KeyStore) -> None:
+    """Drops idempotency keys past their day."""
+    await keys.pool.execute(f"DELETE FROM suppressed_calls WHERE at <= now() - interval '{_REMEMBERED}'")  # noqa: S608 - a constant
 
 
 async def withdraw(keys: KeyStore, erasure: UUID) -> None:
@@ -77,12 +115,17 @@ async def missing(keys: KeyStore, database: Database) -> list[Entry]:
     return [_entry(row) for row in rows if row["id"] not in known]
 
 
-async def is_ahead(keys: KeyStore, database: Database) -> bool:
-    """Whether the newest applied entry is missing in the data: one look, since a backup from before lacks the newest."""
-    newest = await keys.pool.fetchval(
-        "SELECT id FROM ledger WHERE applied_at IS NOT NULL ORDER BY position DESC LIMIT 1"
+async def recent(keys: KeyStore) -> list[Entry]:
+    """The entries that were applied last, newest first: a backup from before an erasure lacks one of them."""
+    rows = await keys.pool.fetch(
+        f"SELECT {_COLUMNS} FROM ledger WHERE applied_at IS NOT NULL ORDER BY applied_at DESC LIMIT {_RECENT}"  # noqa: S608 - constants
     )
-    return newest is not None and newest not in await _known(database, [newest])
+    return [_entry(row) for row in rows]
+
+
+async def is_ahead(database: Database, entries: Sequence[Entry]) -> bool:
+    """Whether the data lack one of these applied entries."""
+    return bool(entries) and len(await _known(database, [entry.id for entry in entries])) < len(entries)
 
 
 async def reborn_at(keys: KeyStore, digest: bytes) -> datetime | None:
@@ -99,6 +142,18 @@ async def suppression_key(keys: KeyStore) -> SealingKey:
 def suppression_digest(key: SealingKey, space: int, kind: str, handle: str) -> bytes:
     """What the ledger keeps of a handle."""
     return key.digest(f"{space}\0{kind}\0{fold(kind, handle)}", "suppressed")
+
+
+def call_digest(key: SealingKey, space: int, call: bytes) -> bytes:
+    """What the ledger keeps of an idempotency key."""
+    return key.digest(f"{space}\0{call.hex()}", "suppressed/call")
+
+
+async def _suppress(connection: Connection, erasure: UUID, at: datetime, handles: Sequence[bytes]) -> None:
+    await connection.executemany(
+        "INSERT INTO suppressed (digest, erasure, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        [(digest, erasure, at) for digest in handles],
+    )
 
 
 async def _known(database: Database, erasures: Sequence[UUID]) -> set[UUID]:

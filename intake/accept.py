@@ -26,6 +26,7 @@ from privacy.policy import Policy
 from privacy.sealing import SealingKey
 
 _IN_A_THREAD = 32 * 1024  # characters past which masking would hold up the other requests
+_CALLS_KNOWN = timedelta(hours=24)  # that long an idempotency key tells what is from before an erasure
 _SILENT_ROLES = (Role.SYSTEM, Role.DEVELOPER)
 
 
@@ -44,6 +45,16 @@ class Said:
     task_id: str | None = None
     no_memory: bool = False
     idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What a call's turns are sealed and named by: `key_id` of the caller, `key` of the person who speaks."""
+
+    key_id: str
+    key: SealingKey
+    task: bytes | None
+    call: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +83,38 @@ class Intake:
         arrived = utc_now()
         identity = await self.people.meet(credential, claim)
         try:
-            return await self._take(credential, identity, said, ())
+            return await self._take(credential, claim, identity, said, ())
         except (OwnerGone, KeyGone):
             self.people.forget(identity.owner, identity.speaker)
             identity = await self.people.meet(credential, claim)
-            return await self._take(credential, identity, said, (arrived,))
+            return await self._take(credential, claim, identity, said, (arrived,))
 
     async def _take(
-        self, credential: Credential, identity: Identity, said: Said, came: tuple[datetime, ...]
+        self, credential: Credential, claim: Claim, identity: Identity, said: Said, came: tuple[datetime, ...]
     ) -> Accepted:
-        owner, speaker = _both(identity)
-        erased_at = await self.people.reborn_at(credential.space, owner, speaker)
-        if erased_at is not None and any(at <= erased_at for at in (*came, *_times(said))):
-            raise SubjectErased
+        erased_at = await self.people.reborn_at(credential.space, *_both(identity))
+        if erased_at is not None:
+            if any(at <= erased_at for at in (*came, *_times(said))):
+                raise SubjectErased
+            await self._refuse_what_was_heard(credential, claim, said, erased_at)
         took = await self.batcher.submit(await self._prepare(credential, identity, said))
         return self._answer(identity, took)
+
+    async def _refuse_what_was_heard(
+        self, credential: Credential, claim: Claim, said: Said, erased_at: datetime
+    ) -> None:
+        call = await self._call(credential, said)
+        if call is None or utc_now() - erased_at > _CALLS_KNOWN:
+            return
+        if await self.people.was_heard(credential.space, claim, call):
+            raise SubjectErased
+
+    async def _call(self, credential: Credential, said: Said) -> bytes | None:
+        """What names the call by its idempotency key, for as long as the space stands."""
+        if said.idempotency_key is None:
+            return None
+        lookup = await self.keys.key(credential.lookup_key)
+        return lookup.digest(f"{credential.key_id}\0{said.idempotency_key}", "idempotency/turns")
 
     async def _prepare(self, credential: Credential, identity: Identity, said: Said) -> Call:
         owner, speaker = _both(identity)
@@ -94,10 +122,11 @@ class Intake:
         key = await self.keys.key(speaker)
         lookup = await self.keys.key(credential.lookup_key) if said.task_id is not None else None
         task = lookup.digest(said.task_id or "", "task") if lookup else None
+        names = _Names(credential.key_id, key, task, await self._call(credential, said))
         if sum(map(_size, said.messages)) > _IN_A_THREAD:
-            turns = await asyncio.to_thread(self._turns, said, policy, key, task, credential.key_id)
+            turns = await asyncio.to_thread(self._turns, said, policy, names)
         else:
-            turns = self._turns(said, policy, key, task, credential.key_id)
+            turns = self._turns(said, policy, names)
         return Call(
             space=credential.space,
             address=Address(
@@ -108,26 +137,20 @@ class Intake:
             turns=turns,
         )
 
-    def _turns(
-        self, said: Said, policy: Policy, key: SealingKey, task: bytes | None, key_id: str
-    ) -> list[PreparedTurn]:
+    def _turns(self, said: Said, policy: Policy, names: "_Names") -> list[PreparedTurn]:
         now = utc_now()
         return [
-            self._turn(
-                said, _masked(message, policy), key, task, _message_digest(said, index, message, key, key_id), now
-            )
+            self._turn(said, _masked(message, policy), names, _message_digest(said, index, message, names), now)
             for index, message in enumerate(said.messages)
         ]
 
-    def _turn(
-        self, said: Said, masked: Message, key: SealingKey, task: bytes | None, digest: bytes | None, now: datetime
-    ) -> PreparedTurn:
+    def _turn(self, said: Said, masked: Message, names: "_Names", digest: bytes | None, now: datetime) -> PreparedTurn:
         reason = self._skip(said, masked)
         at = masked.said_at or now
         return PreparedTurn(
             role=masked.role,
             sealed=seal_turn(
-                key,
+                names.key,
                 masked.text,
                 message_id=masked.id,
                 name=masked.name,
@@ -140,7 +163,8 @@ class Intake:
             state=State.SKIPPED if reason else State.PENDING,
             reason=reason,
             message_digest=digest,
-            task_digest=task,
+            task_digest=names.task,
+            call_digest=names.call,
         )
 
     def _skip(self, said: Said, message: Message) -> Skip | None:
@@ -196,12 +220,12 @@ def _size(message: Message) -> int:
     return len(message.text) + len(message.name or "") + calls
 
 
-def _message_digest(said: Said, index: int, message: Message, key: SealingKey, key_id: str) -> bytes | None:
+def _message_digest(said: Said, index: int, message: Message, names: "_Names") -> bytes | None:
     """What makes a message the same one when it is sent again; None when nothing says so."""
     if message.id is not None:
-        return key.digest(message.id, "message")
+        return names.key.digest(message.id, "message")
     if said.idempotency_key is None:
         return None
     # The content counts: a key that is used twice by mistake, for other turns, must not lose them.
     content = hashlib.sha256(repr((message.role, message.text, message.name, message.tool_calls)).encode()).hexdigest()
-    return key.digest(f"{key_id}\0{said.idempotency_key}\0{index}\0{content}", "idempotency")
+    return names.key.digest(f"{names.key_id}\0{said.idempotency_key}\0{index}\0{content}", "idempotency")

@@ -52,6 +52,7 @@ class PreparedTurn(NamedTuple):
     reason: str | None
     message_digest: bytes | None
     task_digest: bytes | None
+    call_digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

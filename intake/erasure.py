@@ -5,8 +5,8 @@ whatever leads to it go, work about it ends, and the eraser's work is due. Then 
 dies anywhere in between is followed by the scheduler, which goes the rest of the way.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,10 +19,11 @@ from gateways.ledger import Entry
 from jobs.letters import erase_letter
 from jobs.resources import Resources
 from models import accepting, work
+from models import link as links
 from models import receipt as receipts
 from models import subject as subjects
-from models.accepting import Fixed, Held, NothingThere
-from models.database import driver
+from models.accepting import Fixed, Grown, Held, NothingThere
+from models.database import Connection, driver
 from models.dataset import Target
 from models.receipt import Receipt
 from models.retraction import retract
@@ -54,10 +55,13 @@ class Wish:
         return "subject" if self.subject else "conversation" if self.conversation else "agent"
 
 
-async def accept(resources: Resources, wish: Wish) -> tuple[UUID, list[Added]]:
-    """Answers the erasure's id and the work to ring for. NothingThere when there is nothing of it, or not any more."""
-    closure = await _closure(resources, wish)
-    entry = Entry(uuid4(), wish.space, wish.kind, _target(wish, closure), wish.reason_code, wish.actor)
+async def accept(resources: Resources, wish: Wish, erasure: UUID | None = None) -> tuple[UUID, list[Added]]:
+    """Answers the erasure's id and the work to ring for. NothingThere when there is nothing of it, or not any more.
+
+    The same `erasure` again, at whatever moment, is the same one.
+    """
+    closure = await _closure(resources, wish.space, wish.subject)
+    entry = Entry(erasure or uuid4(), wish.space, wish.kind, _target(wish, closure), wish.reason_code, wish.actor)
     await ledger.write(resources.keys, entry, await _handles(resources, wish.space, closure))
     try:
         added = await apply(resources, entry)
@@ -69,9 +73,13 @@ async def accept(resources: Resources, wish: Wish) -> tuple[UUID, list[Added]]:
 
 async def apply(resources: Resources, entry: Entry) -> list[Added]:
     """Commits an entry to the data, destroys the keys, and marks it. Safe to repeat at any point."""
-    added = await _commit(resources, entry)
-    subjects_gone = [UUID(one) for one in entry.target.get("subjects", ())]
-    await resources.keys.destroy(subjects_gone)
+    await _remember_calls(resources, entry)
+    try:
+        added = await _commit(resources, entry)
+    except Grown:
+        return await apply(resources, await _widened(resources, entry))
+    await _remember_calls(resources, entry)  # those that came in while it was committed
+    await resources.keys.destroy(entry.subjects())
     await ledger.mark_applied(resources.keys, entry.id)
     _log.info("erasure_accepted", erasure=str(entry.id), kind=entry.kind, space=entry.space)
     return added
@@ -85,6 +93,7 @@ async def finish(resources: Resources) -> list[Added]:
             added += await apply(resources, entry)
         except (NothingThere, Held):  # nobody was told that it was accepted
             await ledger.withdraw(resources.keys, entry.id)
+    await ledger.forget_calls(resources.keys)
     return added
 
 
@@ -92,16 +101,35 @@ async def replay(resources: Resources) -> int:
     """Erases again what a restored backup has brought back; answers how many erasures."""
     entries = await ledger.missing(resources.keys, resources.database)
     for entry in entries:
-        await _commit(resources, entry, found_or_not=True)
-        await resources.keys.destroy([UUID(one) for one in entry.target.get("subjects", ())])
+        await _commit(resources, entry, replaying=True)
+        await resources.keys.destroy(entry.subjects())
     return len(entries)
 
 
-async def _closure(resources: Resources, wish: Wish) -> Sequence[UUID]:
-    if wish.subject is None:
+async def _remember_calls(resources: Resources, entry: Entry) -> None:
+    if entry.kind != "subject":
+        return
+    async with resources.database.begin(entry.space) as tx:
+        calls = await accepting.calls(await driver(tx), entry.space, entry.id, entry.subjects())
+    if calls:
+        key = await ledger.suppression_key(resources.keys)
+        named = [(ledger.call_digest(key, entry.space, digest), at) for digest, at in calls]
+        await ledger.remember_calls(resources.keys, entry.id, named)
+
+
+async def _closure(resources: Resources, space: int, subject: UUID | None) -> Sequence[UUID]:
+    if subject is None:
         return ()
-    async with resources.database.begin(wish.space) as tx:
-        return await subjects.closure(await driver(tx), wish.space, wish.subject)
+    async with resources.database.begin(space) as tx:
+        return await subjects.closure(await driver(tx), space, subject)
+
+
+async def _widened(resources: Resources, entry: Entry) -> Entry:
+    """The entry with whoever is the same person by now."""
+    people = {one for known in entry.subjects() for one in await _closure(resources, entry.space, known)}
+    wider = replace(entry, target={**entry.target, "subjects": sorted(one.hex for one in people)})
+    await ledger.widen(resources.keys, wider, await _handles(resources, entry.space, sorted(people)))
+    return wider
 
 
 def _target(wish: Wish, closure: Sequence[UUID]) -> dict[str, Any]:
@@ -129,37 +157,43 @@ async def _handles(resources: Resources, space: int, closure: Sequence[UUID]) ->
     ]
 
 
-async def _commit(resources: Resources, entry: Entry, *, found_or_not: bool = False) -> list[Added]:
+async def _commit(resources: Resources, entry: Entry, *, replaying: bool = False) -> list[Added]:
     # A batch of turns may hold what this needs, and wait for what this has: this one gives way, and tries again.
     for _ in range(_TRIES):
         try:
-            return await _commit_once(resources, entry, found_or_not=found_or_not)
+            return await _commit_once(resources, entry, replaying=replaying)
         except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
             continue
-    return await _commit_once(resources, entry, found_or_not=found_or_not)
+    return await _commit_once(resources, entry, replaying=replaying)
 
 
-async def _commit_once(resources: Resources, entry: Entry, *, found_or_not: bool) -> list[Added]:
+async def _commit_once(resources: Resources, entry: Entry, *, replaying: bool) -> list[Added]:
     async with resources.database.pool.acquire() as connection, connection.transaction():
         await accepting.prepare(connection, entry.space)
+        await accepting.lock(connection, entry.id)
         if await accepting.is_accepted(connection, entry.space, entry.id):
             return []
+        lifted = await accepting.lift_holds(connection, entry.space, entry.target) if replaying else 0
         fixed = await accepting.fix(connection, entry.space, entry.target)
-        if not fixed.found and not found_or_not:
-            raise NothingThere
-        await _raise_fence(connection, entry, fixed)
+        if not replaying:
+            await _check(connection, entry, fixed)
+        await _raise_fence(connection, entry, fixed, {"holds": lifted})
         return await work.add_many(connection, [(erase_letter(entry.space, entry.id), None)])
 
 
-async def _raise_fence(connection: Any, entry: Entry, fixed: Fixed) -> None:
+async def _check(connection: Connection, entry: Entry, fixed: Fixed) -> None:
+    if not fixed.found:
+        raise NothingThere
+    if await links.leads_out(connection, entry.space, entry.subjects()):
+        raise Grown
+
+
+async def _raise_fence(connection: Connection, entry: Entry, fixed: Fixed, besides: Mapping[str, int]) -> None:
     conversations, logs = tuple(fixed.target["conversations"]), tuple(fixed.target["logs"])
-    await retract(
-        connection, Target(entry.space, logs=logs, conversations=conversations)
-    )  # no log that stays tells of it
-    counts = await accepting.take_away(connection, entry.space, fixed)
+    # No log that stays tells of it.
+    await retract(connection, Target(entry.space, logs=logs, conversations=conversations))
+    counts = {**besides, **await accepting.take_away(connection, entry.space, fixed)}
     await accepting.record(connection, entry, fixed, counts)
-    ids = {"erasure": str(entry.id), "subjects": [subjects.opaque(UUID(one)) for one in fixed.target["subjects"]]}
-    await receipts.write(
-        connection,
-        Receipt(entry.space, entry.actor, "erasure.accepted", ids, {name: n for name, n in counts.items() if n}),
-    )
+    ids = {"erasure": str(entry.id), "subjects": [subjects.opaque(one) for one in map(UUID, fixed.target["subjects"])]}
+    told = {name: rows for name, rows in counts.items() if rows}
+    await receipts.write(connection, Receipt(entry.space, entry.actor, "erasure.accepted", ids, told))

@@ -97,13 +97,21 @@ class People:
                 self._reborn[people] = await subjects.reborn_at(connection, space, people)
         return self._reborn[people]
 
+    async def was_heard(self, space: int, claim: Claim, call: bytes) -> bool:
+        """Whether a call of that name came in from one of the claim's handles before it was erased."""
+        key = await ledger.suppression_key(self.keys)
+        handles = [ledger.suppression_digest(key, space, *handle) for handle in (claim.owner, claim.speaker) if handle]
+        return await ledger.knows_call(self.keys, ledger.call_digest(key, space, call), handles)
+
     def forget(self, *gone: UUID | None) -> None:
         """Drops what this process knows about subjects that a write found erased."""
+        self.forget_all({subject for subject in gone if subject is not None})
+
+    def forget_all(self, gone: set[UUID]) -> None:
+        """Drops what this process knows about subjects that were erased."""
         for handle in [handle for handle, subject in self._known.items() if subject in gone]:
             self._known.pop(handle, None)
-        for subject in gone:
-            if subject is not None:
-                self.keys.forget(subject)
+        self.keys.forget_all(gone)
 
     async def _subject(
         self, credential: Credential, handle: tuple[HandleKind, str] | None, *, make: bool

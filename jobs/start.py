@@ -84,10 +84,15 @@ class LedgerAhead(WrongSetting):
 async def check_ledger(store: key_store.KeyStore, data_url: str) -> None:
     """Returns when the data hold every erasure. LedgerAhead says what to do."""
     async with database.connect(data_url, size=1) as data:
-        if await ledger.is_ahead(store, data):
-            raise LedgerAhead(
-                "these data are from before an erasure: run `afterturn migrate --replay-erasures`, then start again"
-            )
+        await check_erasures(store, data)
+
+
+async def check_erasures(store: key_store.KeyStore, data: database.Database) -> None:
+    """The same by stores that are open."""
+    if await ledger.missing(store, data):
+        raise LedgerAhead(
+            "these data are from before an erasure: run `afterturn migrate --replay-erasures`, then start again"
+        )
 
 
 async def _awaited(name: str, reach: Callable[[], Awaitable[T]], within: timedelta) -> T:

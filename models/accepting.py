@@ -1,8 +1,9 @@
 """An erasure's one transaction: what it fixes, and what it takes away at once."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -18,6 +19,10 @@ class NothingThere(Exception):
 
 class Held(Exception):
     """A hold forbids to delete anything of it."""
+
+
+class Grown(Exception):
+    """Somebody was confirmed to be the same person since it was looked who that is."""
 
 
 class Entered(Protocol):
@@ -66,8 +71,27 @@ async def is_accepted(connection: Connection, space: int, erasure: UUID) -> bool
     )
 
 
+async def lock(connection: Connection, erasure: UUID) -> None:
+    """Whoever commits the same erasure meanwhile comes before this transaction, or after it."""
+    await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", erasure.hex)
+
+
+async def lift_holds(connection: Connection, space: int, target: Mapping[str, Any]) -> int:
+    """Ends holds that a backup brought back: when the erasure was accepted, none was in force."""
+    lifted = await connection.execute(
+        "DELETE FROM holds WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[])"
+        " OR subject_id IN (SELECT subject_id FROM conversations WHERE space_id = $1 AND id = ANY ($3::bigint[])))",
+        *(space, [UUID(one) for one in target.get("subjects", ())], list(target.get("conversations", ()))),
+    )
+    return _rows(lifted)
+
+
 async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> Fixed:
-    """Locks what the target names and lists what belongs to it. Locks go people, conversations, logs."""
+    """Locks what the target names and lists what belongs to it. Locks go people, conversations, logs.
+
+    Only what is there is named: a restored database gives the numbers of what it does not have to somebody else. Held
+    where a hold forbids it.
+    """
     people = [UUID(one) for one in target.get("subjects", ())]
     locked = await connection.fetch(
         "SELECT id FROM subjects WHERE space_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR UPDATE", space, people
@@ -88,12 +112,40 @@ async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> 
     fixed = {
         "subjects": [one.hex for one in people],
         "logs": [row["id"] for row in logs],
-        "conversations": sorted({row["id"] for row in conversations} | set(target.get("conversations", ()))),
+        "conversations": [row["id"] for row in conversations],
     }
     if "agent" in target:
         fixed["agent"] = target["agent"]
     found = bool(locked or conversations or "agent" in target)
     return Fixed(fixed, found, await link.unconfirmed(connection, space, people))
+
+
+_CALLS = """
+WITH fixed AS (SELECT target FROM erasures WHERE space_id = $1 AND id = $2),
+known AS (
+    SELECT call_digest, created_at FROM turns WHERE call_digest IS NOT NULL AND created_at > now() - interval '24 hours'
+    AND space_id = $1 AND log_id = ANY (ARRAY(
+        SELECT id FROM logs WHERE space_id = $1 AND subject_id = ANY ($3::uuid[])
+        UNION SELECT jsonb_array_elements_text(target -> 'logs')::bigint FROM fixed))
+    UNION ALL
+    SELECT call_digest, created_at FROM turns WHERE call_digest IS NOT NULL AND created_at > now() - interval '24 hours'
+    AND space_id = $1 AND conversation_id = ANY (ARRAY(
+        SELECT id FROM conversations WHERE space_id = $1 AND subject_id = ANY ($3::uuid[])
+        UNION SELECT jsonb_array_elements_text(target -> 'conversations')::bigint FROM fixed))
+)
+SELECT call_digest, min(created_at) AS at FROM known GROUP BY call_digest
+"""
+
+
+async def calls(
+    connection: Connection, space: int, erasure: UUID, people: Sequence[UUID]
+) -> list[tuple[bytes, datetime]]:
+    """Idempotency keys of the last day by which something came that belongs to the people: digest, and first instant.
+
+    Before the erasure is committed by what is theirs; after it, by what it has fixed.
+    """
+    rows = await connection.fetch(_CALLS, space, erasure, list(people))
+    return [(row["call_digest"], row["at"]) for row in rows]
 
 
 async def take_away(connection: Connection, space: int, fixed: Fixed) -> dict[str, int]:

@@ -75,6 +75,7 @@ class TurnRow(NamedTuple):
     reason: str | None
     message_digest: bytes | None
     task_digest: bytes | None
+    call_digest: bytes | None
 
 
 class TookTurns(NamedTuple):
@@ -142,12 +143,12 @@ ON CONFLICT (space_id, subject_id, digest) DO NOTHING
 _APPEND = """
 WITH offered AS (
     SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::bytea[], $8::int[],
-                         $9::timestamptz[], $10::smallint[], $11::text[], $12::text[], $13::bytea[], $14::bytea[])
+                         $9::timestamptz[], $10::smallint[], $11::text[], $12::text[], $13::bytea[], $14::bytea[], $15::bytea[])
         AS t (log_id, seq, conversation_id, subject_id, role, sealed, tokens, said_at, said_offset, state, reason,
-              message_digest, task_digest)
+              message_digest, task_digest, call_digest)
 ), added AS (
     INSERT INTO turns (space_id, log_id, seq, conversation_id, subject_id, role, sealed, tokens, said_at, said_offset,
-                       state, reason, message_digest, task_digest)
+                       state, reason, message_digest, task_digest, call_digest)
     SELECT $1, o.* FROM offered o ORDER BY log_id, seq
     ON CONFLICT (conversation_id, message_digest) DO NOTHING
     RETURNING log_id, seq, tokens, state

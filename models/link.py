@@ -37,6 +37,18 @@ async def link(connection: Connection, space_id: int, subject: UUID, other: UUID
     )
 
 
+async def leads_out(connection: Connection, space_id: int, people: Sequence[UUID]) -> bool:
+    """Whether a confirmed link leads from one of the subjects to somebody who is none of them."""
+    return bool(
+        await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM links WHERE space_id = $1 AND confirmed"
+            " AND (subject_id = ANY ($2::uuid[]) OR other_id = ANY ($2::uuid[]))"
+            " AND NOT (subject_id = ANY ($2::uuid[]) AND other_id = ANY ($2::uuid[])))",
+            *(space_id, list(people)),
+        )
+    )
+
+
 async def unconfirmed(connection: Connection, space_id: int, people: Sequence[UUID]) -> int:
     """How many others the subjects are linked with by nobody's confirmation."""
     found: int = await connection.fetchval(

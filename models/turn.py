@@ -52,13 +52,18 @@ class Skip(StrEnum):
 
 
 class StoredTurn(SQLModel, table=True):
-    """`subject_id` names whose key seals it: the conversation's owner. `said_offset` is minutes east of UTC."""
+    """`subject_id` names whose key seals it: the conversation's owner. `said_offset` is minutes east of UTC.
+
+    `call_digest` is of the idempotency key that it came with, under the space's key: it outlives the person's.
+    """
 
     __tablename__ = "turns"
     __table_args__ = (
         Index("turns_by_log", "log_id", "seq", unique=True),
         Index("turns_by_message", "conversation_id", "message_digest", unique=True),
         Index("turns_pending", "log_id", "seq", postgresql_where=text("state = 'pending'")),
+        Index("turns_called_by_log", "log_id", "created_at", postgresql_where=text("call_digest IS NOT NULL")),
+        Index("turns_called_in", "conversation_id", "created_at", postgresql_where=text("call_digest IS NOT NULL")),
     )
 
     id: int = identity()
@@ -77,6 +82,7 @@ class StoredTurn(SQLModel, table=True):
     generation: int | None = Field(default=None, sa_column=Column(BigInteger))
     message_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     task_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    call_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     created_at: datetime = created()
 
 

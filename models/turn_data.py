@@ -50,6 +50,7 @@ _ROWS = Rows(
         "reason": Holds.CODE,
         "message_digest": Holds.DIGEST,
         "task_digest": Holds.DIGEST,
+        "call_digest": Holds.DIGEST,
     },
     ways=(Way("log_id", "logs", "seq"), Way("conversation_id", "conversations")),
     show=_show,

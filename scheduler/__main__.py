@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import signal
+from dataclasses import replace
 from datetime import timedelta
 
 import uvloop
@@ -22,6 +23,7 @@ from jobs.resources import Workshop, furnished, opened, rhythm
 from jobs.seal import due as seals_due
 from jobs.seal import seal
 from jobs.start import check_stores_or_exit
+from jobs.watch import Watch
 from scheduler.attention import Attention
 from scheduler.reconciler import Hook, Rounds, run_scheduler
 from scheduler.worker import Staffing, run_worker
@@ -56,7 +58,9 @@ def main() -> None:
 async def _work(settings: Settings) -> None:
     async with opened(settings, within=settings.stores.start_within) as resources, furnished(resources) as workshop:
         redis = settings.stores.redis_url.get_secret_value()
-        await run_worker(resources.database, redis, JOBS, workshop, _told_to_stop(), _staffing(settings.workers))
+        watch = Watch(resources.database, resources.keys, resources.keys.forget_all)
+        staffing = replace(_staffing(settings.workers), trusts=watch.trusts)
+        await run_worker(resources.database, redis, JOBS, workshop, _told_to_stop(), staffing)
 
 
 async def _schedule(settings: Settings) -> None:

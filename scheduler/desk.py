@@ -23,6 +23,9 @@ from scheduler.tally import Tally
 
 T = TypeVar("T")
 
+Trusts = Callable[[], Awaitable[bool]]
+"""Whether the data are the ones that the erasure ledger knows: else nothing is claimed."""
+
 _PAUSE = 0.5  # seconds between tries while the database is away
 
 _log = structlog.get_logger()
@@ -30,7 +33,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Desk(Generic[R]):
-    """One worker's shared parts. `away` knows whether PostgreSQL is there."""
+    """One worker's shared parts. `away` knows whether PostgreSQL is there, `trusts` whether its data may be worked on."""
 
     owner: str
     pool: Pool
@@ -41,6 +44,7 @@ class Desk(Generic[R]):
     heartbeat: Heartbeat
     away: Outage
     tally: Tally
+    trusts: Trusts
 
     async def work(self, _: dict[Any, Any], errand: Errand[R]) -> None:
         """arq's function, in a task of its own: runs what is claimed, and writes down what became of it."""

@@ -104,6 +104,10 @@ class Lane(Worker, Generic[R]):
         free = self._free()
         if not free or not self.allow_pick_jobs:
             return
+        if not await self._desk.trusts():
+            await asyncio.sleep(_WHILE_AWAY)
+            self._look_in(0)
+            return
         try:
             await self._take(free)
         except Crowded:

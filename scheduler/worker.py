@@ -22,7 +22,7 @@ from jobs.letters import QueueClass
 from models.database import Database
 from scheduler import connections
 from scheduler.closing import Closer
-from scheduler.desk import Desk
+from scheduler.desk import Desk, Trusts
 from scheduler.errand import Stop
 from scheduler.heartbeat import Heartbeat
 from scheduler.lane import Lane, Room
@@ -41,15 +41,23 @@ def _default_slots() -> Mapping[QueueClass, int]:
     return {QueueClass.INTERACTIVE: 8, QueueClass.MEMORY: 32, QueueClass.HOUSEKEEPING: 4}
 
 
+async def _at_all_times() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Staffing:
-    """How a worker works: runs at once by class, jobs of one space at once over all workers (in each class)."""
+    """How a worker works: runs at once by class, jobs of one space at once over all workers (in each class).
+
+    While `trusts` answers False nothing new is begun.
+    """
 
     slots: Mapping[QueueClass, int] = field(default_factory=_default_slots)
     per_space: int = 16
     claim: timedelta = timedelta(seconds=15)
     grace: timedelta = timedelta(seconds=20)
     look_every: timedelta = timedelta(seconds=2)
+    trusts: Trusts = _at_all_times
 
 
 async def run_worker(
@@ -108,6 +116,7 @@ def _desk(
         heartbeat=Heartbeat(pool, owner, staffing.claim, away),
         away=away,
         tally=tally,
+        trusts=staffing.trusts,
     )
 
 

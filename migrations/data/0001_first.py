@@ -126,6 +126,7 @@ _TABLES = (
         generation bigint,
         message_digest bytea,
         task_digest bytea,
+        call_digest bytea,
         created_at timestamptz NOT NULL DEFAULT now(),
         CHECK (state = 'pending' OR reason IS NOT NULL OR generation IS NOT NULL)
     )
@@ -133,6 +134,9 @@ _TABLES = (
     "CREATE UNIQUE INDEX turns_by_log ON turns (log_id, seq)",
     "CREATE UNIQUE INDEX turns_by_message ON turns (conversation_id, message_digest)",
     "CREATE INDEX turns_pending ON turns (log_id, seq) WHERE state = 'pending'",
+    # By these an erasure finds the idempotency keys of the last day.
+    "CREATE INDEX turns_called_by_log ON turns (log_id, created_at) WHERE call_digest IS NOT NULL",
+    "CREATE INDEX turns_called_in ON turns (conversation_id, created_at) WHERE call_digest IS NOT NULL",
     """
     CREATE TABLE observations (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -20,6 +20,7 @@ _STATEMENTS = (
     )
     """,
     "CREATE INDEX ledger_unfinished ON ledger (position) WHERE applied_at IS NULL",
+    "CREATE INDEX ledger_applied ON ledger (applied_at) WHERE applied_at IS NOT NULL",
     """
     CREATE TABLE suppressed (
         digest bytea NOT NULL,
@@ -28,6 +29,15 @@ _STATEMENTS = (
         PRIMARY KEY (digest, erasure)
     )
     """,
+    """
+    CREATE TABLE suppressed_calls (
+        digest bytea NOT NULL,
+        erasure uuid NOT NULL REFERENCES ledger (id) ON DELETE CASCADE,
+        at timestamptz NOT NULL,
+        PRIMARY KEY (digest, erasure)
+    )
+    """,
+    "CREATE INDEX suppressed_calls_by_age ON suppressed_calls (at)",
 )
 
 

