@@ -9,6 +9,9 @@ from memory.wordlist import listed
 _NUMBER = re.compile(r"(?:(?<![^\s(])[-−+])?\d+(?:[.,:/]\d+)*")
 _WORD = re.compile(r"[^\W\d_][^\W_]*")
 _BEGINS = re.compile(r"(?:^|[.!?:;。！？：；]\s*)[\"'“¡¿(\s]*$")
+# Scripts without capitals: any word may be a name. Ideographs stand without spaces, each for itself.
+_IDEOGRAPH = r"\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNCASED = re.compile(rf"[{_IDEOGRAPH}]|[^\W\d_]+")
 _MEANT_SIGNS = frozenset("%‰#&*@/\\+")
 # Of these a text is full, however it writes them; at the head of a sentence a capital makes no name of them.
 _SMALL = frozenset(
@@ -55,6 +58,12 @@ def names(text: str) -> tuple[str, ...]:
     )
 
 
+def uncased(text: str) -> frozenset[str]:
+    """Words in scripts that have no capitals, and ideographs: what may name somebody where nothing marks a name."""
+    plain = unicodedata.normalize("NFKC", text)
+    return frozenset(word for word in _UNCASED.findall(plain) if word == word.upper() == word.lower())
+
+
 def words(text: str) -> frozenset[str]:
     """All words, folded as `names` folds them."""
     return frozenset(word.casefold() for word in _WORD.findall(unicodedata.normalize("NFKC", text)))
@@ -72,6 +81,7 @@ def stands_in(lost: str, kept: str) -> bool:
         set(numbers(lost)) <= set(numbers(kept))
         and signs(lost) <= signs(kept)
         and set(names(lost)) <= words(kept)
+        and uncased(lost) <= uncased(kept)
         and denials(lost) == denials(kept)
     )
 
