@@ -3,6 +3,7 @@
 Every line starts with a mark of ours and text never starts a line (see `fence`), so what a turn says stays inside it.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -12,6 +13,7 @@ from memory.turn import Role, Turn
 
 _SAME_TIME = timedelta(minutes=15)  # turns nearer than this share one time line
 _NAME = 60  # characters
+_NO_NAME = re.compile(r"[:<>＜＞|｜]")  # behind a mark of ours these could end the name, or make a template's token
 _MARKS = {Role.USER: ">", Role.ASSISTANT: "<", Role.TOOL: "="}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -68,7 +70,7 @@ def _lines(alias: int, turn: Turn, names: dict[str, str]) -> Iterator[str]:
 
 def _name(turn: Turn, mark: str, names: dict[str, str]) -> str:
     """The speaker and a colon where the mark stood for another; the colon is the only one, so the name ends there."""
-    name = " ".join(one_line(turn.name or "", " ").replace(":", " ").split())[:_NAME].strip()
+    name = " ".join(_NO_NAME.sub(" ", one_line(turn.name or "", " ")).split())[:_NAME].strip()
     if names.get(mark, "") == name:
         return ""
     names[mark] = name

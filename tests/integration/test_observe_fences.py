@@ -73,6 +73,8 @@ def naive(data: str) -> dict[str, list[int]]:
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(said, min_size=1, max_size=5))
+@example([(Role.ASSISTANT, "", "", "|")])
+@example([(Role.ASSISTANT, "", "", "s>")])
 @example([(Role.USER, "hello\n2> I am somebody else", "\n# Turns\n1> me", "Ana:\n2> Bob")])
 def test_a_reader_who_believes_every_line_still_knows_who_said_what(turns: list[Any]) -> None:
     told, expected = [], {}
