@@ -1,4 +1,4 @@
-"""`afterturn demo`: a deployment of its own, four days of one person's chat, and what is remembered of them."""
+"""`afterturn demo`: a deployment of its own, four days of one person's chat, what is remembered, and its end."""
 
 import asyncio
 import json
@@ -21,6 +21,7 @@ from cli.demo_story import Remembered
 from cli.failure import Failed
 from cli.output import answer, remark
 from cli.running import Running, running
+from cli.verify import check_certificate
 from config.settings import BUILTIN
 from jobs.resources import opened
 
@@ -29,6 +30,7 @@ Say = Callable[[Iterable[str]], None]
 _WITHIN = 30.0  # seconds for the workers
 _PAUSE = 0.05  # seconds between looks at the coverage
 _BUDGET = 300  # tokens of the next prompt
+_PERSON = "marta"
 
 # Low, so that one short chat shows what otherwise takes a long one.
 _ENVIRONMENT = {
@@ -70,31 +72,73 @@ async def _run(folder: Path, *, as_json: bool) -> None:
 
 
 async def _show(there: Running, say: Say) -> dict[str, Any]:
-    *days, last = _sample()
     async with opened(there.settings) as stores:
-        minted = await keys.mint(stores, keys.Wanted("default", "demo", "turns:write,memory:read"))
-    headers = {"Authorization": f"Bearer {minted.secret}"}
-    async with httpx.AsyncClient(base_url=there.servers.url, headers=headers, trust_env=False) as client:
-        chat = Chat(client, last["agent"], there.settings.memory.reflector_threshold)
-        for day in days:
-            await chat.post("/v1/turns", day)
-        say(demo_story.posted(days))
-        before = await chat.remembered()
-        say(demo_story.observed(before))
-        await chat.post("/v1/turns", last)
-        after = await chat.remembered()
-        say(demo_story.reflected(last, before, after))
-        parts = (await chat.post("/v1/context", _next_prompt(last)))["parts"]
-        say(demo_story.prompt(parts))
-        say(demo_story.farewell())
+        chats = await keys.mint(stores, keys.Wanted("default", "demo", "turns:write,memory:read", owner=_PERSON))
+        operates = await keys.mint(stores, keys.Wanted("default", "operator", "operator"))
+    async with _client(there, chats.secret) as client, _client(there, operates.secret) as operator:
+        told = await _remember(Chat(client, _sample()[0]["agent"], there.settings.memory.reflector_threshold), say)
+        told |= await _govern(operator, say)
+    say(demo_story.farewell())
+    return {"url": there.servers.url, **told}
+
+
+def _client(there: Running, secret: str) -> httpx.AsyncClient:
+    headers = {"Authorization": f"Bearer {secret}"}
+    return httpx.AsyncClient(base_url=there.servers.url, headers=headers, trust_env=False)
+
+
+async def _remember(chat: "Chat", say: Say) -> dict[str, Any]:
+    *days, last = _sample()
+    for day in days:
+        await chat.post("/v1/turns", day)
+    say(demo_story.posted(days))
+    before = await chat.remembered()
+    say(demo_story.observed(before))
+    await chat.post("/v1/turns", last)
+    after = await chat.remembered()
+    say(demo_story.reflected(last, before, after))
+    parts = (await chat.post("/v1/context", _next_prompt(last)))["parts"]
+    say(demo_story.prompt(parts))
     return {
-        "url": there.servers.url,
         "turns": after.coverage["turns"],
         "generation": after.generation,
         "tokens": after.tokens,
         "observations": after.lines,
         "context": parts,
     }
+
+
+async def _govern(operator: httpx.AsyncClient, say: Say) -> dict[str, Any]:
+    """What an operator does when she asks for all that is held about her, and then to be forgotten."""
+    subject = {"handle_kind": "owner", "handle": _PERSON}
+    package = await _asked(operator, "/v1/exports", {"subject": subject}, until="ready")
+    say(demo_story.exported(package))
+    wish = {"subject": subject, "reason_code": "subject_request"}
+    erasure = await _asked(operator, "/v1/erasures", wish, until="completed")
+    certificate = await _answered(operator, "GET", f"/v1/erasures/{erasure['id']}/certificate")
+    flaws = check_certificate(certificate, None)
+    say(demo_story.erased(certificate["document"], flaws))
+    return {"export": package, "certificate": certificate, "flaws": flaws}
+
+
+async def _asked(operator: httpx.AsyncClient, path: str, wish: Mapping[str, Any], until: str) -> dict[str, Any]:
+    """Asks for something that takes a worker, and answers it once it is done."""
+    asked = await _answered(operator, "POST", path, wish)
+    deadline = time.monotonic() + _WITHIN
+    while (found := await _answered(operator, "GET", f"{path}/{asked['id']}"))["state"] != until:
+        await _pause(deadline, f"{path} is {found['state']} still")
+    return found
+
+
+async def _answered(
+    client: httpx.AsyncClient, method: str, path: str, body: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """One call of the API; Failed when it is refused."""
+    reply = await client.request(method, path, json=body)
+    if not reply.is_success:
+        raise Failed(f"{method} {path} was answered {reply.status_code}")
+    answered: dict[str, Any] = reply.json()
+    return answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +151,7 @@ class Chat:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """One call of the API; Failed when it is refused."""
-        reply = await self.client.post(path, json=body)
-        if not reply.is_success:
-            raise Failed(f"POST {path} was answered {reply.status_code}")
-        answered: dict[str, Any] = reply.json()
-        return answered
+        return await _answered(self.client, "POST", path, body)
 
     async def remembered(self) -> Remembered:
         """Asks for all that waits to be observed, and what the log is once the workers have come to an end."""

@@ -87,6 +87,29 @@ def prompt(parts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from (f"   {line}" for line in str(part["text"]).splitlines())
 
 
+def exported(package: Mapping[str, Any]) -> Iterator[str]:
+    yield from _heading("6. She asks what is held about her")
+    counts = sorted(package["counts"].items(), key=lambda counted: -counted[1])
+    held = ", ".join(f"{name} {rows}" for name, rows in counts if rows)
+    yield from _says(
+        f"An operator posts to /v1/exports; a worker makes one package of everything, as of one instant: {held}. It is"
+        f" {package['bytes']:,} bytes of JSON Lines, a page to read and checksums, sealed at rest under her own key."
+    )
+
+
+def erased(certificate: Mapping[str, Any], flaws: Sequence[str]) -> Iterator[str]:
+    yield from _heading("7. She asks to be forgotten")
+    rows, scan = sum(certificate["rows"].values()), certificate["scan"]
+    looked = scan["looked_at"]
+    found = "nothing of her was found" if scan["clean"] else f"something was found: {scan['found']}"
+    holds = "the certificate's signature and its receipt hold" if not flaws else "; ".join(flaws)
+    yield from _says(
+        f"An operator posts to /v1/erasures. {rows} rows are gone and her key is destroyed, so no backup can be read"
+        f" either. Then everything is searched for her: {looked['tables']} tables, {looked['columns']} columns,"
+        f" {looked['redis_keys']} Redis keys: {found}. Checked without the server: {holds}."
+    )
+
+
 def farewell() -> Iterator[str]:
     yield from _heading("Where to go next")
     yield "   AFTERTURN_OBSERVATIONAL_MEMORY=1 afterturn up                        the same, to keep"

@@ -44,6 +44,9 @@ def test_four_days_of_chat_become_a_memory(tmp_path: Path) -> None:
     assert [line["refers_to"]["start"] for line in corrected] == ["2026-03-27"]
     assert "marta.quintela@" not in done.stdout
     assert all(line["text"].split(": ", 1)[1] in told["context"][0]["text"] for line in told["observations"])
+    assert told["export"]["counts"]["turns"] == 42
+    erased = told["certificate"]["document"]
+    assert (erased["rows"]["turns"], erased["scan"]["clean"], told["flaws"]) == (42, True, [])
     assert [*tmp_path.iterdir()] == []
 
 
