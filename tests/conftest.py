@@ -102,8 +102,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     from gateways import embedded_postgres, embedded_valkey
 
     folder = tmp_path_factory.mktemp("servers")
-    data = embedded_postgres.start(folder / "data")
-    keys = embedded_postgres.start(folder / "keys", database="keys", role="keys")
+    quick = {"fsync": "off"}  # tests kill servers, never the machine: what was committed outlives that all the same
+    data = embedded_postgres.start(folder / "data", settings=quick)
+    keys = embedded_postgres.start(folder / "keys", database="keys", role="keys", settings=quick)
     valkey = embedded_valkey.start(folder / "valkey")
     yield Servers(data, keys, valkey)
     valkey.stop()

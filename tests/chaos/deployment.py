@@ -6,8 +6,6 @@ import os
 import secrets
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from gateways import embedded_postgres, embedded_valkey
 from gateways.embedded_postgres import Postgres
 from gateways.embedded_valkey import Valkey
 from migrations.run import migrate
+from tests.forked import Forked
 
 T = TypeVar("T")
 
@@ -58,7 +57,7 @@ class Program:
     environment: Mapping[str, str]
     log: Path
     ending: bool = False
-    _process: "subprocess.Popen[bytes] | None" = None
+    _process: Forked | None = None
 
     @property
     def pid(self) -> int:
@@ -67,19 +66,12 @@ class Program:
 
     def start(self) -> None:
         self.ending = False
-        with self.log.open("ab") as told:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", *self.module],
-                env=dict(self.environment),
-                cwd=self.log.parent,  # where no .env lies
-                stdin=subprocess.DEVNULL,
-                stdout=told,
-                stderr=told,
-                start_new_session=True,
-            )
+        with Path(os.devnull).open("rb") as nothing, self.log.open("ab") as told:
+            folder = self.log.parent  # where no .env lies
+            self._process = Forked(self.module, self.environment, files=(nothing, told, told), folder=folder)
 
     def send(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None:
             self._process.send_signal(number)
 
     def revive(self) -> bool:
@@ -160,9 +152,11 @@ async def deployed(folder: Path, workers: int = 3, schedulers: int = 2) -> Async
         stack.callback(valkey.stop)
         await migrate(data.url, keys.url)
         deployment = _described(folder, data, keys, valkey)
-        deployment.workers = [deployment.program(f"worker-{at}", "scheduler", "worker") for at in range(workers)]
+        deployment.workers = [
+            deployment.program(f"worker-{at}", "scheduler.__main__", "worker") for at in range(workers)
+        ]
         deployment.schedulers = [
-            deployment.program(f"scheduler-{at}", "scheduler", "scheduler") for at in range(schedulers)
+            deployment.program(f"scheduler-{at}", "scheduler.__main__", "scheduler") for at in range(schedulers)
         ]
         for program in deployment.programs():
             program.start()
@@ -196,7 +190,7 @@ def _described(folder: Path, data: Postgres, keys: Postgres, valkey: Valkey) -> 
         valkey=valkey,
         settings=settings.model_copy(update={"memory": on}),
         environment=environment,
-        api=Program(("api",), environment, folder / "api.log"),
+        api=Program(("api.__main__",), environment, folder / "api.log"),
         model=Program(model, environment, folder / "model.log"),
         workers=[],
         schedulers=[],

@@ -27,7 +27,7 @@ async def test_work_of_a_worker_that_was_killed_runs_again_within_one_and_a_fift
         worker.send(signal.SIGTERM)
         await worker.ended()
     patient = {"AFTERTURN_WORKER_CLAIM": f"{CLAIM:.0f}s", "AFTERTURN_MODEL_TIMEOUT": "120s"}
-    workers = [deployment.program(f"patient-{at}", "scheduler", "worker", **patient) for at in range(2)]
+    workers = [deployment.program(f"patient-{at}", "scheduler.__main__", "worker", **patient) for at in range(2)]
     for worker in workers:
         worker.start()
     await deployment.play("hanging")

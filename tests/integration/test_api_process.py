@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import forked
+
 if TYPE_CHECKING:
     from conftest import Mint
 
@@ -149,15 +151,7 @@ async def test_the_process_names_its_role_and_neither_its_server_nor_its_request
 def test_a_wrong_setting_ends_the_process_with_one_line_that_names_it(
     settings: "Settings", wrong: dict[str, str], told: str
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "api"],
-        cwd=ROOT,
-        env=environment(settings, **wrong),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = forked.run(["api.__main__"], environment(settings, **wrong))
     assert done.returncode == 2
     assert done.stderr.startswith(f"afterturn: {told}")
     assert done.stderr.count("\n") == 1

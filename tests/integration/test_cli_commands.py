@@ -17,6 +17,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests import forked
+
 AFTERTURN = Path(sys.executable).with_name("afterturn")
 _LOW = {"AFTERTURN_OBSERVATIONAL_MEMORY": "1", "AFTERTURN_OBSERVER_THRESHOLD": "10", "AFTERTURN_SWEEP_EVERY": "1s"}
 
@@ -73,15 +75,7 @@ class Up:
 
 def typed(*arguments: str | Path, given: str = "", **environment: str) -> Done:
     """Runs a command to its end."""
-    done = subprocess.run(
-        [AFTERTURN, *arguments],
-        input=given,
-        capture_output=True,
-        text=True,
-        env=_bare() | environment,
-        timeout=120,
-        check=False,
-    )
+    done = forked.run(("cli.__main__", *map(str, arguments)), _bare() | environment, given)
     return Done(done.returncode, done.stdout, done.stderr)
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
+
 AFTERTURN = Path(sys.executable).with_name("afterturn")
 CHATS = Path(__file__).parents[1] / "fixtures" / "chats" / "agent_runs.json"
 PERSON = "email:ana@example.org"
@@ -24,8 +26,7 @@ def bare() -> dict[str, str]:
 
 
 def typed(folder: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    command = [AFTERTURN, *arguments, "--data-dir", folder]
-    return subprocess.run(command, env=bare(), capture_output=True, text=True, timeout=120, check=False)
+    return forked.run(("cli.__main__", *map(str, arguments), "--data-dir", str(folder)), bare())
 
 
 @pytest.fixture(scope="module")

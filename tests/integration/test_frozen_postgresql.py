@@ -116,8 +116,10 @@ async def test_requests_are_told_to_come_again_while_it_is_silent(
         assert (await client.post(path, json=body, headers=key.headers)).status_code < 300
     relay.fall_silent()
     async with asyncio.timeout(40):
-        for path, body in asks.items():
-            answer = await client.post(path, json=body, headers=key.headers)
+        answers = await asyncio.gather(
+            *(client.post(path, json=body, headers=key.headers) for path, body in asks.items())
+        )
+        for path, answer in zip(asks, answers, strict=True):
             assert (answer.status_code, answer.json()["code"]) == (503, "unavailable"), path
             assert answer.headers["retry-after"] == "1"
             assert answer.headers["content-type"] == "application/problem+json"

@@ -1,17 +1,19 @@
 """Keys and text must not share a dump: a key store that is the data database stops every process at its start."""
 
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests import forked
 
 if TYPE_CHECKING:
     from config.settings import Settings
 
 
-@pytest.mark.parametrize("command", [("api",), ("scheduler", "worker"), ("scheduler", "scheduler")])
+@pytest.mark.parametrize(
+    "command", [("api.__main__",), ("scheduler.__main__", "worker"), ("scheduler.__main__", "scheduler")]
+)
 def test_a_process_refuses_a_key_store_that_holds_the_data(settings: "Settings", command: tuple[str, ...]) -> None:
     stores = settings.stores
     data = stores.database_url.get_secret_value()
@@ -22,9 +24,7 @@ def test_a_process_refuses_a_key_store_that_holds_the_data(settings: "Settings",
         "REDIS_URL": stores.redis_url.get_secret_value(),
         "AFTERTURN_MASTER_KEY": stores.master_key.get_secret_value() if stores.master_key else "",
     }
-    ended = subprocess.run(
-        [sys.executable, "-m", *command], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = forked.run(command, environment)
     assert ended.returncode == 2
     assert ended.stderr.strip().splitlines() == [
         "afterturn: AFTERTURN_KEYS_URL names the data database: keys and text must not share a dump"

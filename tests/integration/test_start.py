@@ -5,8 +5,6 @@ import base64
 import contextlib
 import os
 import socket
-import subprocess
-import sys
 import threading
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -17,6 +15,8 @@ import pytest
 from gateways import key_store
 from gateways.master_proof import WrongMasterKey
 from migrations.run import migrate
+from tests import forked
+from tests.forked import Forked
 
 if TYPE_CHECKING:
     from conftest import Servers
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from jobs.resources import Resources
 
-ROLES = [("api",), ("scheduler", "worker"), ("scheduler", "scheduler")]
+ROLES = [("api.__main__",), ("scheduler.__main__", "worker"), ("scheduler.__main__", "scheduler")]
 
 
 def environment(settings: "Settings", **more: str) -> dict[str, str]:
@@ -54,21 +54,17 @@ def listens(port: int) -> bool:
 
 
 def ended(command: tuple[str, ...], surroundings: dict[str, str]) -> tuple[int, list[str]]:
-    done = subprocess.run(
-        [sys.executable, "-m", *command], env=surroundings, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = forked.run(command, surroundings)
     return done.returncode, done.stderr.strip().splitlines()
-
-
-def begun(command: tuple[str, ...], surroundings: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", *command], env=surroundings, stderr=subprocess.PIPE, text=True)
 
 
 def another_key() -> str:
     return base64.b64encode(os.urandom(32)).decode()
 
 
-@pytest.mark.parametrize("command", [*ROLES, ("cli", "keys", "create", "--name", "n", "--scopes", "turns:write")])
+@pytest.mark.parametrize(
+    "command", [*ROLES, ("cli.__main__", "keys", "create", "--name", "n", "--scopes", "turns:write")]
+)
 async def test_a_process_refuses_another_deployments_master_key(
     resources: "Resources", settings: "Settings", command: tuple[str, ...]
 ) -> None:
@@ -145,17 +141,16 @@ async def test_a_process_waits_for_a_database_that_is_being_restarted(
     server, surroundings = getattr(servers, store), environment(settings)
     await asyncio.to_thread(server.kill)
     try:
-        started = begun(command, surroundings)
-        assert started.stderr is not None
+        started = Forked(command, surroundings)
         waiting = await asyncio.to_thread(started.stderr.readline)
         assert "store_waited_for" in waiting
     finally:
         await asyncio.to_thread(server.restart)
     rest: list[str] = []
-    reads = threading.Thread(target=lambda: rest.extend(started.stderr or []), daemon=True)
+    reads = threading.Thread(target=lambda: rest.extend(started.stderr), daemon=True)
     reads.start()
     works = {
-        "api": lambda: listens(int(surroundings["AFTERTURN_PORT"])),
+        "api.__main__": lambda: listens(int(surroundings["AFTERTURN_PORT"])),
         "worker": lambda: any("worker_started" in line for line in rest),
     }
     async with asyncio.timeout(30):
@@ -180,14 +175,12 @@ async def test_a_database_that_stays_away_is_one_line_in_the_end(
 
 
 async def test_a_worker_starts_without_redis(settings: "Settings") -> None:
-    started = begun(("scheduler", "worker"), environment(settings, REDIS_URL="redis://127.0.0.1:1/0"))
-    assert started.stderr is not None
+    started = Forked(ROLES[1], environment(settings, REDIS_URL="redis://127.0.0.1:1/0"))
     lines = []
     async with asyncio.timeout(30):
         while not lines or "store_went_away" not in lines[-1]:
             lines.append(await asyncio.to_thread(started.stderr.readline))
             assert started.poll() is None, lines
     started.terminate()
-    _, rest = await asyncio.to_thread(started.communicate)
-    assert started.returncode == 0
-    assert "Traceback" not in "".join(lines) + rest
+    assert await asyncio.to_thread(started.wait, 30) == 0
+    assert "Traceback" not in "".join(lines) + started.stderr.read()

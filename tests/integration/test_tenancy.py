@@ -106,7 +106,9 @@ async def stranger(mint: "Mint") -> "Minted":
     return await mint(scopes=tuple(Scope))
 
 
+@pytest.fixture(scope="module")
 def documented(settings: "Settings") -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    """What the document says of each route."""
     paths = create_app(settings).openapi()["paths"]
     return {
         (method, path): said for path, methods in paths.items() for method, said in methods.items() if path not in OPEN
@@ -161,15 +163,15 @@ def without_instance(answer: "httpx.Response") -> tuple[int, dict[str, Any]]:
     return answer.status_code, {name: said for name, said in answer.json().items() if name != "instance"}
 
 
-def test_every_route_is_asked_here(settings: "Settings") -> None:
-    assert set(documented(settings)) == set(BODIES)
+def test_every_route_is_asked_here(documented: Mapping[tuple[str, str], Any]) -> None:
+    assert set(documented) == set(BODIES)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 async def test_without_a_key_or_its_scope_no_route_opens(
-    client: "httpx.AsyncClient", settings: "Settings", mint: "Mint", route: tuple[str, str]
+    client: "httpx.AsyncClient", documented: Mapping[tuple[str, str], Any], mint: "Mint", route: tuple[str, str]
 ) -> None:
-    scope = documented(settings)[route]["security"][0]["bearer"][0]
+    scope = documented[route]["security"][0]["bearer"][0]
     lacking = await mint(scopes=tuple(one for one in Scope if one != scope))
     assert (await ask(client, route, {}, **MADE_UP)).status_code == 401
     assert (await ask(client, route, {"Authorization": "Bearer at_made_up"}, **MADE_UP)).status_code == 401
