@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
+from uuid import UUID
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -41,6 +42,7 @@ from api.readiness import Readiness
 from config.settings import Settings
 from intake.accept import Intake
 from intake.batcher import Batcher
+from intake.called import Called
 from intake.identity import People
 from intake.messages import Limits
 from intake.rules import Rules
@@ -118,6 +120,7 @@ def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
     settings, database = resources.settings, resources.database
     pace, meters = rhythm(settings), Meters()
     people = People(database, resources.keys)
+    called = Called(database, resources.keys)
     on = settings.memory.observational_memory
     batcher = Batcher(database, resources.bell, pace, tasks)
     rules = Rules(resources.keys, of_regions(settings.privacy.phone_regions))
@@ -125,15 +128,20 @@ def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
         resources=resources,
         limits=Limits(settings.http.max_body, settings.http.max_turns, settings.http.max_turn),
         doorman=Doorman(database),
-        gate=Gate(Watch(database, resources.keys, people.forget_all)),
+        gate=Gate(Watch(database, resources.keys, lambda gone: _forget(gone, people, called))),
         people=people,
-        intake=Intake(people, resources.keys, batcher, rules, pace, on),
+        intake=Intake(people, resources.keys, batcher, rules, pace, on, called),
         meters=meters,
         reader=Reader(database, meters),
         readiness=Readiness(resources),
         bell=resources.bell,
         tasks=tasks,
     )
+
+
+def _forget(gone: set[UUID], people: People, called: Called) -> None:
+    people.forget_all(gone)
+    called.forget(gone)
 
 
 def _warm_up() -> None:

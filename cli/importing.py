@@ -21,6 +21,7 @@ from cli.reach import with_stores
 from intake import files
 from intake.accept import Intake, Said, SubjectErased
 from intake.batcher import Batcher, OtherAgent
+from intake.called import Called
 from intake.files import Conversation, UnknownFormat, UnreadableFile
 from intake.identity import People
 from intake.rules import Rules
@@ -80,6 +81,7 @@ async def take_all(resources: Resources, paths: Sequence[Path], owner: Owner) ->
             rules=Rules(resources.keys, of_regions(resources.settings.privacy.phone_regions)),
             rhythm=rhythm_here,
             memory_on=memory_on,
+            called=Called(resources.database, resources.keys),
         )
         door = Door(intake, credential, owner)
         with _progress(len(paths)) as gauge:

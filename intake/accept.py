@@ -9,6 +9,7 @@ from uuid import UUID
 
 from gateways.key_store import KeyGone, KeyStore
 from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
+from intake.called import Called
 from intake.identity import Claim, Identity, People
 from intake.messages import Message
 from intake.rules import Rules
@@ -21,6 +22,7 @@ from models.content import offset_minutes, seal_turn
 from models.conversation import SEALED_ID
 from models.log import Rhythm
 from models.turn import Skip, State
+from privacy.known import Known
 from privacy.masking import mask
 from privacy.policy import Policy
 from privacy.sealing import SealingKey
@@ -49,10 +51,12 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What a call's turns are sealed and named by: `key_id` of the caller, `key` of the person who speaks."""
+    """What a call's turns are masked, sealed and named by: `key_id` of the caller, `key` of the person who speaks."""
 
     key_id: str
     key: SealingKey
+    policy: Policy
+    known: Known
     task: bytes | None
     call: bytes | None
 
@@ -77,6 +81,7 @@ class Intake:
     rules: Rules
     rhythm: Rhythm
     memory_on: bool
+    called: Called
 
     async def accept(self, credential: Credential, claim: Claim, said: Said) -> Accepted:
         """Commits the turns. Raises OtherAgent when the conversation belongs to another agent, SubjectErased."""
@@ -86,6 +91,7 @@ class Intake:
             return await self._take(credential, claim, identity, said, ())
         except (OwnerGone, KeyGone):
             self.people.forget(identity.owner, identity.speaker)
+            self.called.forget(_both(identity))
             identity = await self.people.meet(credential, claim)
             return await self._take(credential, claim, identity, said, (arrived,))
 
@@ -118,15 +124,15 @@ class Intake:
 
     async def _prepare(self, credential: Credential, identity: Identity, said: Said) -> Call:
         owner, speaker = _both(identity)
-        policy = await self.rules.of(credential)
+        policy, known = await self.rules.of(credential), await self.called.names(credential.space, owner, speaker)
         key = await self.keys.key(speaker)
         lookup = await self.keys.key(credential.lookup_key) if said.task_id is not None else None
         task = lookup.digest(said.task_id or "", "task") if lookup else None
-        names = _Names(credential.key_id, key, task, await self._call(credential, said))
+        names = _Names(credential.key_id, key, policy, known, task, await self._call(credential, said))
         if sum(map(_size, said.messages)) > _IN_A_THREAD:
-            turns = await asyncio.to_thread(self._turns, said, policy, names)
+            turns = await asyncio.to_thread(self._turns, said, names)
         else:
-            turns = self._turns(said, policy, names)
+            turns = self._turns(said, names)
         return Call(
             space=credential.space,
             address=Address(
@@ -137,10 +143,10 @@ class Intake:
             turns=turns,
         )
 
-    def _turns(self, said: Said, policy: Policy, names: "_Names") -> list[PreparedTurn]:
+    def _turns(self, said: Said, names: "_Names") -> list[PreparedTurn]:
         now = utc_now()
         return [
-            self._turn(said, _masked(message, policy), names, _message_digest(said, index, message, names), now)
+            self._turn(said, _masked(message, names), names, _message_digest(said, index, message, names), now)
             for index, message in enumerate(said.messages)
         ]
 
@@ -186,8 +192,9 @@ class Intake:
         return Accepted(identity, took, due=over, flush_at=took.oldest_pending_at + wait)
 
 
-def _masked(message: Message, policy: Policy) -> Message:
-    text = mask(message.text, policy).text
+def _masked(message: Message, names: "_Names") -> Message:
+    policy, known = names.policy, names.known
+    text = mask(message.text, policy, known).text
     if text is message.text and message.name is None and not message.tool_calls:
         return message
     return Message(
@@ -195,9 +202,9 @@ def _masked(message: Message, policy: Policy) -> Message:
         text=text,
         said_at=message.said_at,
         id=message.id,
-        name=None if message.name is None else mask(message.name, policy).text,
+        name=None if message.name is None else mask(message.name, policy, known).text,
         tool_calls=tuple(
-            ToolCall(call.id, mask(call.name, policy).text, mask(call.arguments, policy).text)
+            ToolCall(call.id, mask(call.name, policy, known).text, mask(call.arguments, policy, known).text)
             for call in message.tool_calls
         ),
         tool_call_id=message.tool_call_id,

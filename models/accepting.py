@@ -165,6 +165,7 @@ async def take_away(connection: Connection, space: int, fixed: Fixed) -> dict[st
     )
     gone = {"keys_revoked": _rows(revoked)}
     for name, table, column, ids in (
+        ("names", "names", "subject_id", people),
         ("handles", "handles", "subject_id", people),
         ("conversations", "conversations", "id", conversations),
         ("logs", "logs", "id", logs),

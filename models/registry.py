@@ -13,6 +13,7 @@ from models.dataset import DataSet
 from models.export_data import EXPORTS
 from models.log_data import GENERATIONS, LOGS
 from models.model_answer_data import MODEL_ANSWERS
+from models.name_data import NAMES
 from models.observation_data import OBSERVATIONS
 from models.quarantine_data import QUARANTINE
 from models.subject_data import HANDLES, SUBJECTS
@@ -31,6 +32,7 @@ DATA_SETS: tuple[DataSet, ...] = (
     WORK,
     API_KEYS,
     LOGS,
+    NAMES,
     HANDLES,
     SUBJECTS,
 )

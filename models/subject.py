@@ -33,6 +33,7 @@ class Subject(SQLModel, table=True):
     """`id` is random, opaque, and names the subject's key in the key store as well.
 
     `reborn_at` is when an earlier life of one of its handles was erased: what was said before that is refused.
+    `called_at` is when its names or links last changed.
     """
 
     __tablename__ = "subjects"
@@ -40,6 +41,7 @@ class Subject(SQLModel, table=True):
     id: UUID = Field(primary_key=True)
     space_id: int = space()
     reborn_at: datetime | None = moment(nullable=True)
+    called_at: datetime | None = moment(nullable=True)
     created_at: datetime = created()
 
 

@@ -127,6 +127,13 @@ class Known:
         return len(digits) >= _SHORTEST_NUMBER and digits[-_TAIL:] in self.tails
 
 
+def reads_as_name(text: str, start: int, end: int) -> bool:
+    """Whether a word that is a registered name stands for it here, and for nothing else. `text` is folded."""
+    word = plain(text[start:end])
+    careful = word in _ALSO_WORDS or (len(word) < _SHORTEST_LOWER and not _UNSPACED.match(text, start))
+    return not careful or _written_as_name(text, start, end)
+
+
 def _longest(node: _Node, text: str, flat: str, spans: Sequence[tuple[int, int]], index: int) -> Span | None:
     """The longest run of known tokens that begins with this one, which is `node`'s."""
     start, end = spans[index]

@@ -31,6 +31,7 @@ _TABLES = (
     "logs",
     "conversations",
     "handles",
+    "names",
     "subjects",
     "exports",
     "erasures",
