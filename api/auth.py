@@ -47,10 +47,10 @@ class Doorman:
         """The caller, or 401 without a living key, or 403 with the scope that the key lacks."""
         secret = _bearer(headers)
         if secret is None:
-            raise _unauthorized("")
+            raise problems.unauthorized()
         credential = await self._credential(api_secret_digest(secret))
         if credential is None:
-            raise _unauthorized(', error="invalid_token"')
+            raise problems.unauthorized(', error="invalid_token"')
         if scope not in credential.scopes:
             raise _scope_missing(scope)
         return Caller(credential, _claim(credential, headers))
@@ -87,11 +87,6 @@ def _claim(credential: Credential, headers: Headers) -> Claim:
             if came.count(header.lower()) > 1:
                 raise InvalidHandle(header, "takes one value")
     return weigh(credential, {name: value.decode("latin-1") for name, value in reversed(named)})
-
-
-def _unauthorized(error: str) -> Problem:
-    challenge = {"WWW-Authenticate": f'Bearer realm="afterturn"{error}'}
-    return Problem(401, "unauthorized", "An API key is needed, as a bearer token", headers=challenge)
 
 
 def _scope_missing(scope: Scope) -> Problem:

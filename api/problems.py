@@ -22,6 +22,7 @@ from gateways.key_store import KeyGone
 from intake.accept import SubjectErased
 from intake.batcher import OtherAgent, OwnerGone
 from intake.identity import InvalidHandle
+from intake.keys import AdminNeeded, MinterRevoked, OwnerErased, ReviewsItself
 from intake.refusals import InvalidMessage, TooLarge
 from models.accepting import Held, NothingThere
 from recall.context import AgentDiffers
@@ -59,6 +60,12 @@ def invalid(*errors: tuple[str, str]) -> Problem:
 def too_large(limit: str, maximum: int) -> Problem:
     """Past a limit; nothing of the request was kept."""
     return Problem(413, "too_large", "The request is larger than is taken", limit=limit, maximum=maximum)
+
+
+def unauthorized(error: str = "") -> Problem:
+    """No key that lives; `error` is what the challenge says of the one that came."""
+    challenge = {"WWW-Authenticate": f'Bearer realm="afterturn"{error}'}
+    return Problem(401, "unauthorized", "An API key is needed, as a bearer token", headers=challenge)
 
 
 def unavailable() -> Problem:
@@ -151,6 +158,10 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     NoSuchExport: lambda _: not_found(),
     NotReady: lambda error: Problem(409, "no_package", "There is no package to fetch now", state=error.state),
     PackagesOff: _conflict("packages_off", "This deployment has nowhere to put packages: AFTERTURN_PACKAGES_URL"),
+    AdminNeeded: lambda _: Problem(403, "admin_needed", "Only an admin's key mints a key for others"),
+    MinterRevoked: lambda _: unauthorized(', error="invalid_token"'),
+    OwnerErased: _conflict("subject_erased", "Whose key this was to be was erased"),
+    ReviewsItself: lambda _: invalid(("scopes", "takes no agent_memory:review beside an agent")),
     NotQuarantined: lambda _: not_found(),
     ReleasedAlready: _conflict("already_released", "That turn was sent back before"),
     **dict.fromkeys((DBAPIError, *_LOST), _of_store),

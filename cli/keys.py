@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
 
 from cli import spaces
 from cli.actor import actor
@@ -13,15 +12,13 @@ from cli.output import answer, remark, table
 from cli.owner import check_agent, checked
 from cli.reach import with_stores
 from cli.spaces import Place
+from intake import keys as minting
 from intake.identity import People
+from intake.keys import Minted, Minter, OwnerErased, ReviewsItself
 from jobs.resources import Resources
 from models import api_key
-from models import receipt as receipts
-from models.api_key import ApiKey, Scope
-from models.database import driver
-from models.receipt import Receipt
+from models.api_key import Scope
 from models.subject import HandleKind, opaque
-from privacy.hashing import api_secret, api_secret_digest
 
 _TITLES = ("ID", "NAME", "SCOPES", "AGENT", "VENDOR", "OWNER", "MAY", "MADE", "REVOKED")
 _LONGEST_NAME = 200  # characters
@@ -47,27 +44,28 @@ class Wanted:
         if len(self.name) > _LONGEST_NAME or not self.name.isprintable():
             raise WrongUse(f"--name takes at most {_LONGEST_NAME} printable characters")
 
-    def scope_list(self) -> list[str]:
+    def checked(self) -> minting.Wanted:
+        """As it is minted; WrongUse for what no key may be."""
+        owner = None if self.owner is None else checked(self.owner, "--owner")
+        rights = (self.admin, self.allow_impersonation)
+        try:
+            return minting.Wanted(self.name, self._scopes(), self.agent, self.vendor, owner, *rights)
+        except ReviewsItself:
+            raise WrongUse(f"--scopes takes no {Scope.AGENT_MEMORY_REVIEW} beside --agent") from None
+
+    def _scopes(self) -> tuple[Scope, ...]:
         """The scopes, each once; WrongUse names what is known when one is not."""
         scopes = list(dict.fromkeys(part.strip() for part in self.scopes.split(",") if part.strip()))
         unknown = [scope for scope in scopes if scope not in set(Scope)]
         if unknown or not scopes:
             told = f"no scope is called {', '.join(map(repr, unknown))}" if unknown else "--scopes names none"
             raise WrongUse(f"{told}; the scopes are {', '.join(Scope)}")
-        return scopes
-
-
-@dataclass(frozen=True, slots=True)
-class Minted:
-    """A new key. The secret is nowhere else."""
-
-    id: str
-    secret: str
+        return tuple(map(Scope, scopes))
 
 
 def create(wanted: Wanted, data_dir: Path | None, *, as_json: bool) -> None:
     """Mints the key and prints its secret, once."""
-    wanted.scope_list()
+    wanted.checked()
     minted = with_stores(data_dir, lambda resources: mint(resources, wanted))
     if wanted.allow_impersonation and not wanted.admin:
         remark("Its owner is no admin, so identity headers on its requests will be ignored: --admin makes them count.")
@@ -79,29 +77,13 @@ def create(wanted: Wanted, data_dir: Path | None, *, as_json: bool) -> None:
 
 async def mint(resources: Resources, wanted: Wanted) -> Minted:
     """Stores a new key, and its space and owner where they are new."""
-    scopes = wanted.scope_list()
+    asked = wanted.checked()
     place = await spaces.find_or_make(resources.database, resources.keys, wanted.space)
-    minted = Minted(f"key_{uuid4().hex}", api_secret())
-    kind, subject = await _owner(resources, place, wanted.owner, minted.id)
-    key = ApiKey(
-        id=minted.id,
-        space_id=place.id,
-        name=wanted.name,
-        secret_digest=api_secret_digest(minted.secret),
-        scopes=scopes,
-        agent=wanted.agent,
-        vendor=wanted.vendor,
-        owner_subject=subject,
-        owner_kind=kind,
-        admin=wanted.admin,
-        allow_impersonation=wanted.allow_impersonation,
-    )
-    who = await actor(resources, place)
-    async with resources.database.begin(place.id) as tx:
-        connection = await driver(tx)
-        await api_key.mint(connection, key)
-        await receipts.write(connection, Receipt(place.id, who, "key.minted", {"key": key.id, "scopes": scopes}))
-    return minted
+    people = People(resources.database, resources.keys)
+    try:
+        return await minting.mint(resources.database, people, await _minter(resources, place), asked)
+    except OwnerErased:
+        raise Failed("the owner was erased while the key was made: try again") from None
 
 
 def show(space: str, data_dir: Path | None, *, as_json: bool) -> None:
@@ -120,13 +102,7 @@ def revoke(space: str, key_id: str, data_dir: Path | None, *, as_json: bool) -> 
 
     async def revoked(resources: Resources) -> bool:
         place = await spaces.find(resources.database, space)
-        who = await actor(resources, place)
-        async with resources.database.begin(place.id) as tx:
-            connection = await driver(tx)
-            ended = await api_key.revoke(connection, place.id, key_id)
-            if ended:
-                await receipts.write(connection, Receipt(place.id, who, "key.revoked", {"key": key_id}))
-        return ended
+        return await minting.revoke(resources.database, await _minter(resources, place), key_id)
 
     if not with_stores(data_dir, revoked):
         raise Failed(
@@ -135,13 +111,8 @@ def revoke(space: str, key_id: str, data_dir: Path | None, *, as_json: bool) -> 
     answer({"id": key_id, "revoked": True}, [f"{key_id} is revoked."], as_json=as_json)
 
 
-async def _owner(resources: Resources, place: Place, person: str | None, key_id: str) -> tuple[str, UUID]:
-    handle = (HandleKind.KEY, key_id) if person is None else (HandleKind.OWNER, checked(person, "--owner"))
-    people = People(resources.database, resources.keys)
-    subject = await people.subject(place.id, place.lookup_key, handle, make=True)
-    if subject is None:
-        raise Failed("the owner was erased while the key was made: try again")
-    return handle[0], subject
+async def _minter(resources: Resources, place: Place) -> Minter:
+    return Minter(await actor(resources, place), place.id, place.lookup_key)
 
 
 def _document(key: Mapping[str, Any]) -> dict[str, object]:

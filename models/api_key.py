@@ -66,12 +66,13 @@ class Credential:
     impersonates: bool
     contexts: bool
     rules: str = ""  # of masking, as the space set them
+    admin: bool = False
 
 
 _BY_DIGEST = f"""
 SELECT k.id, k.space_id, s.lookup_key, k.scopes, k.agent, k.owner_subject, k.owner_kind,
        k.admin AND k.allow_impersonation AS impersonates, coalesce((s.features->>'contexts')::bool, false) AS contexts,
-       {RULES} AS rules
+       {RULES} AS rules, k.admin
 FROM api_keys k JOIN spaces s ON s.id = k.space_id
 WHERE k.secret_digest = $1 AND k.revoked_at IS NULL
 """  # noqa: S608 - a constant
@@ -93,6 +94,7 @@ async def credential(connection: Connection, digest: bytes) -> Credential | None
         impersonates=row["impersonates"],
         contexts=row["contexts"],
         rules=row["rules"],
+        admin=row["admin"],
     )
 
 
@@ -109,6 +111,24 @@ async def mint(connection: Connection, key: ApiKey) -> None:
     )
 
 
+async def lives(connection: Connection, space: int, key_id: str) -> bool:
+    """Whether the space has that key and it is not revoked; nobody revokes it before the transaction ends."""
+    return bool(
+        await connection.fetchval(
+            "SELECT true FROM api_keys WHERE space_id = $1 AND id = $2 AND revoked_at IS NULL FOR SHARE", space, key_id
+        )
+    )
+
+
+async def lock_owner(connection: Connection, space: int, subject: UUID) -> bool:
+    """Whether the subject is there; nobody erases it before the transaction, bound to the space, ends."""
+    return bool(
+        await connection.fetchval(
+            "SELECT true FROM subjects WHERE space_id = $1 AND id = $2 FOR KEY SHARE", space, subject
+        )
+    )
+
+
 async def revoke(connection: Connection, space: int, key_id: str) -> bool:
     """Ends a key; False when the space has no such living key."""
     done = await connection.execute(
@@ -117,11 +137,23 @@ async def revoke(connection: Connection, space: int, key_id: str) -> bool:
     return bool(done == "UPDATE 1")
 
 
+_LISTED = """
+SELECT id, name, scopes, agent, vendor, owner_kind, owner_subject, admin, allow_impersonation, created_at, revoked_at
+FROM api_keys WHERE space_id = $1 AND ($2::timestamptz IS NULL OR (created_at, id) > ($2, $3::text))
+ORDER BY created_at, id LIMIT $4
+"""
+
+
 async def listed(connection: Connection, space: int) -> list[dict[str, Any]]:
     """Every key of a space, oldest first, without its secret."""
-    rows = await connection.fetch(
-        "SELECT id, name, scopes, agent, vendor, owner_kind, owner_subject, admin, allow_impersonation, created_at,"
-        " revoked_at FROM api_keys WHERE space_id = $1 ORDER BY created_at, id",
-        space,
-    )
-    return [dict(row) for row in rows]
+    return [dict(row) for row in await connection.fetch(_LISTED, space, None, None, None)]
+
+
+async def page(connection: Connection, space: int, after: str | None, most: int) -> list[dict[str, Any]] | None:
+    """The keys after one, as `listed` has them; None where the space has no such key."""
+    at = None
+    if after is not None:
+        at = await connection.fetchval("SELECT created_at FROM api_keys WHERE space_id = $1 AND id = $2", space, after)
+        if at is None:
+            return None
+    return [dict(row) for row in await connection.fetch(_LISTED, space, at, after, most)]

@@ -80,6 +80,9 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("delete", "/v1/webhooks/{name}"): None,
     ("post", "/v1/webhooks/{name}/retry"): None,
     ("delete", "/v1/holds/{profile_id}"): None,
+    ("post", "/v1/keys"): {"scopes": ["memory:read"]},
+    ("get", "/v1/keys"): None,
+    ("delete", "/v1/keys/{key_id}"): None,
 }
 ROUTES = sorted(BODIES)
 # Putting a webhook makes one of the caller's own space, whatever others call theirs.
@@ -143,6 +146,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
     return {
         "record_id": "1",
         "name": "victims",
+        "key_id": victim.id,
         "export_id": f"exp_{uuid4().hex}",
         "erasure": str(erasure),
         "receipt": receipts.opaque(receipt),
@@ -153,6 +157,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
 MADE_UP = {
     "record_id": str(2**62),
     "name": "made-up",
+    "key_id": f"key_{uuid4().hex}",
     "export_id": f"exp_{uuid4().hex}",
     "erasure": str(uuid4()),
     "receipt": f"rct_{uuid4().hex}",

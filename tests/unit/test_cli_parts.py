@@ -152,11 +152,11 @@ def test_an_agent_and_a_context_are_what_the_api_takes(agent: str, context: str)
 
 
 def test_scopes_are_taken_once_each_and_unknown_ones_named_with_the_known() -> None:
-    assert Wanted("s", "n", " turns:write, memory:read,turns:write ,").scope_list() == ["turns:write", "memory:read"]
+    assert Wanted("s", "n", " turns:write, memory:read,turns:write ,").checked().scopes == ("turns:write", "memory:read")
     with pytest.raises(WrongUse, match=r"'turns:read'.*turns:write, memory:read"):
-        Wanted("s", "n", "turns:write,turns:read").scope_list()
+        Wanted("s", "n", "turns:write,turns:read").checked()
     with pytest.raises(WrongUse, match="names none"):
-        Wanted("s", "n", " , ").scope_list()
+        Wanted("s", "n", " , ").checked()
 
 
 def test_the_longest_duration_that_is_taken_can_be_handed_on(bare: pytest.MonkeyPatch) -> None:
