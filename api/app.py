@@ -13,6 +13,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from api import (
+    agents,
     context,
     coverage,
     erasure_proof,
@@ -72,6 +73,7 @@ _ROUTERS = (
     features.router,
     subjects.router,
     profiles.router,
+    agents.router,
     health.router,
 )
 

@@ -26,8 +26,8 @@ class Caller:
     claim: Claim
 
     def speak_for(self, agent: str, context: str) -> None:
-        """Refuses another agent than the key's own, and a context that the space does not keep apart."""
-        if self.credential.agent not in (None, agent):
+        """Refuses another agent than the key's own, another vendor's, and a context that the space does not keep apart."""
+        if self.credential.agent not in (None, agent) or agent in self.credential.foreign:
             raise problems.not_found()
         if context == "personal" and not self.credential.contexts:
             raise problems.invalid(("context", "takes corporate: this space does not keep contexts apart"))

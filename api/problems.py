@@ -22,7 +22,7 @@ from gateways.key_store import KeyGone
 from intake.accept import SubjectErased
 from intake.batcher import OtherAgent, OwnerGone
 from intake.identity import InvalidHandle
-from intake.keys import AdminNeeded, MinterRevoked, OwnerErased, ReviewsItself
+from intake.keys import AdminNeeded, MinterRevoked, OtherVendor, OwnerErased, ReviewsItself
 from intake.refusals import InvalidMessage, TooLarge
 from models.accepting import Held, NothingThere
 from recall.context import AgentDiffers
@@ -160,6 +160,7 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     PackagesOff: _conflict("packages_off", "This deployment has nowhere to put packages: AFTERTURN_PACKAGES_URL"),
     AdminNeeded: lambda _: Problem(403, "admin_needed", "Only an admin's key mints a key for others"),
     MinterRevoked: lambda _: unauthorized(', error="invalid_token"'),
+    OtherVendor: _conflict("vendor_differs", "That agent is registered for another vendor"),
     OwnerErased: _conflict("subject_erased", "Whose key this was to be was erased"),
     ReviewsItself: lambda _: invalid(("scopes", "takes no agent_memory:review beside an agent")),
     NotQuarantined: lambda _: not_found(),

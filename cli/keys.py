@@ -14,7 +14,7 @@ from cli.reach import with_stores
 from cli.spaces import Place
 from intake import keys as minting
 from intake.identity import People
-from intake.keys import Minted, Minter, OwnerErased, ReviewsItself
+from intake.keys import Minted, Minter, OtherVendor, OwnerErased, ReviewsItself
 from jobs.resources import Resources
 from models import api_key
 from models.api_key import Scope
@@ -84,6 +84,8 @@ async def mint(resources: Resources, wanted: Wanted) -> Minted:
         return await minting.mint(resources.database, people, await _minter(resources, place), asked)
     except OwnerErased:
         raise Failed("the owner was erased while the key was made: try again") from None
+    except OtherVendor:
+        raise Failed(f"the agent {asked.agent} is registered for another vendor than {asked.vendor}") from None
 
 
 def show(space: str, data_dir: Path | None, *, as_json: bool) -> None:

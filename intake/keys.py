@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from intake.identity import People
+from models import agent as agents
 from models import api_key
 from models import receipt as receipts
 from models.api_key import ApiKey, Credential, Scope
@@ -24,6 +25,10 @@ class ReviewsItself(Exception):
 
 class OwnerErased(Exception):
     """Whose key it was to be was erased meanwhile."""
+
+
+class OtherVendor(Exception):
+    """The agent is registered for another vendor than the key was to be."""
 
 
 class MinterRevoked(Exception):
@@ -71,7 +76,7 @@ def by_key(credential: Credential) -> Minter:
 
 
 async def mint(database: Database, people: People, minter: Minter, wanted: Wanted) -> Minted:
-    """Stores a new key, and its owner where that one is new. AdminNeeded, OwnerErased, MinterRevoked: none is stored."""
+    """Stores a new key, and its owner where that one is new. AdminNeeded, OwnerErased, MinterRevoked, OtherVendor: none is stored."""
     minted = Minted(f"key_{uuid4().hex}", api_secret())
     handle = (HandleKind.KEY, minted.id) if wanted.owner is None else (HandleKind.OWNER, wanted.owner)
     await _check_rights(people, minter, wanted, handle)
@@ -129,6 +134,8 @@ async def _store(connection: Connection, minter: Minter, key: ApiKey, people: Pe
     if not await api_key.lock_owner(connection, minter.space, key.owner_subject):
         people.forget(key.owner_subject)
         raise OwnerErased
+    if key.agent and key.vendor and await agents.vendor(connection, minter.space, key.agent) not in (None, key.vendor):
+        raise OtherVendor
     await api_key.mint(connection, key)
     ids: dict[str, str | Sequence[str]] = {"key": key.id, "scopes": key.scopes}
     rights = [name for name in ("admin", "allow_impersonation") if getattr(key, name)]

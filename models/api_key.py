@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Column, LargeBinary, Text
 from sqlmodel import Field, SQLModel
 
+from models import agent as agents
 from models.columns import created, moment, space
 from models.database import Connection
 from models.policy import RULES
@@ -67,12 +68,14 @@ class Credential:
     contexts: bool
     rules: str = ""  # of masking, as the space set them
     admin: bool = False
+    vendor: str | None = None
+    foreign: frozenset[str] = frozenset()  # agents that are registered for other vendors
 
 
 _BY_DIGEST = f"""
 SELECT k.id, k.space_id, s.lookup_key, k.scopes, k.agent, k.owner_subject, k.owner_kind,
        k.admin AND k.allow_impersonation AS impersonates, coalesce((s.features->>'contexts')::bool, false) AS contexts,
-       {RULES} AS rules, k.admin
+       {RULES} AS rules, k.admin, k.vendor
 FROM api_keys k JOIN spaces s ON s.id = k.space_id
 WHERE k.secret_digest = $1 AND k.revoked_at IS NULL
 """  # noqa: S608 - a constant
@@ -95,7 +98,17 @@ async def credential(connection: Connection, digest: bytes) -> Credential | None
         contexts=row["contexts"],
         rules=row["rules"],
         admin=row["admin"],
+        vendor=row["vendor"],
+        foreign=await _foreign(connection, row["space_id"], row["vendor"]),
     )
+
+
+async def _foreign(connection: Connection, space: int, vendor: str | None) -> frozenset[str]:
+    if vendor is None:
+        return frozenset()
+    async with connection.transaction():
+        await connection.execute("SELECT set_config('afterturn.space', $1, true)", str(space))
+        return await agents.of_others(connection, space, vendor)
 
 
 async def mint(connection: Connection, key: ApiKey) -> None:

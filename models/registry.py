@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from models.agent_data import AGENTS
 from models.api_key_data import API_KEYS
 from models.conversation_data import CONVERSATIONS
 from models.dataset import DataSet
@@ -31,6 +32,7 @@ DATA_SETS: tuple[DataSet, ...] = (
     MODEL_USAGE,
     WORK,
     API_KEYS,
+    AGENTS,
     LOGS,
     NAMES,
     HANDLES,

@@ -1,4 +1,4 @@
-"""What people are called: names that a space registered for them."""
+"""What people are called, and whose the agents are: what a space registered."""
 
 from alembic import op
 
@@ -25,6 +25,21 @@ _STATEMENTS = (
     # When what a person is called last changed: every process looks for that, and forgets what it knew.
     "ALTER TABLE subjects ADD COLUMN called_at timestamptz",
     "CREATE INDEX subjects_called ON subjects (called_at) WHERE called_at IS NOT NULL",
+    # Owners are subjects, so that an erasure of one leaves nothing that leads to them; the agent stays its vendor's.
+    """
+    CREATE TABLE agents (
+        space_id bigint NOT NULL REFERENCES spaces (id),
+        agent text NOT NULL,
+        vendor text NOT NULL,
+        owner_subject uuid REFERENCES subjects (id) ON DELETE SET NULL,
+        employee_subject uuid REFERENCES subjects (id) ON DELETE SET NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (space_id, agent)
+    )
+    """,
+    "CREATE INDEX agents_by_owner ON agents (owner_subject) WHERE owner_subject IS NOT NULL",
+    "CREATE INDEX agents_by_employee ON agents (employee_subject) WHERE employee_subject IS NOT NULL",
+    "CREATE INDEX api_keys_of_agent ON api_keys (space_id, agent) WHERE agent IS NOT NULL",
 )
 
 
@@ -32,7 +47,7 @@ def upgrade() -> None:
     """Runs every statement in one transaction."""
     for statement in _STATEMENTS:
         op.execute(statement)
-    guard("names")
+    guard("names", "agents")
     op.execute("""
         CREATE POLICY unheld ON names AS RESTRICTIVE FOR DELETE USING (NOT EXISTS (
             SELECT FROM holds h WHERE h.space_id = names.space_id AND h.subject_id = names.subject_id))

@@ -71,6 +71,8 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("get", "/v1/features"): None,
     ("put", "/v1/features"): {"agent_state": True},
     ("put", "/v1/subjects"): {"handles": [{"handle_kind": "email", "handle": "ana@example.org"}]},
+    ("get", "/v1/agents/{agent}"): None,
+    ("put", "/v1/agents/{agent}"): {"vendor": "v1", "owner": "ana"},
     ("post", "/v1/profiles/lookup"): {"handle_kind": "canonical_user", "handle": "ana"},
     ("get", "/v1/profiles/{profile_id}"): None,
     ("put", "/v1/holds/{profile_id}"): None,
