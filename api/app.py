@@ -13,6 +13,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from api import (
+    agent_memory,
     agents,
     context,
     coverage,
@@ -70,6 +71,7 @@ _ROUTERS = (
     webhooks.router,
     keys.router,
     policies.router,
+    agent_memory.router,
     features.router,
     subjects.router,
     profiles.router,

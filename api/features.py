@@ -10,6 +10,7 @@ from api.desk import AtDesk, Calling
 from api.document import opens
 from api.door import Door
 from api.shapes import Ask
+from models import note_book
 from models import policy as policies
 from models import receipt as receipts
 from models.api_key import Scope
@@ -36,8 +37,8 @@ class FeaturesAsk(Ask):
     agent_state: bool = False
     contexts: bool = Field(default=False, description="Corporate and personal memory are kept apart.")
     agent_memory_writes: Literal["agent", "human_only"] = "agent"
-    note_ceiling: Ceiling = 200
-    notes_per_hour: Ceiling = 60
+    note_ceiling: Ceiling = note_book.CEILING
+    notes_per_hour: Ceiling = note_book.PER_HOUR
     phone_regions: Regions = Field(default=[], description="Whose numbers count without their country.")
 
 

@@ -6,6 +6,7 @@ since a path can hold anything.
 
 from collections.abc import Callable, Mapping
 from json import dumps
+from math import ceil
 from typing import Any
 from uuid import uuid4
 
@@ -23,8 +24,12 @@ from intake.accept import SubjectErased
 from intake.batcher import OtherAgent, OwnerGone
 from intake.identity import InvalidHandle
 from intake.keys import AdminNeeded, MinterRevoked, OtherVendor, OwnerErased, ReviewsItself
+from intake.notes import Duplicate, NoSuchNote, Stands
+from intake.refusal import Exceeded, PersonalData
 from intake.refusals import InvalidMessage, TooLarge
 from models.accepting import Held, NothingThere
+from models.note import opaque as note_id
+from models.note_book import MemoryOff
 from recall.context import AgentDiffers
 from recall.export import NobodyThere, NoSuchExport, NotReady, PackagesOff
 from recall.quarantine import NotQuarantined, ReleasedAlready
@@ -125,6 +130,20 @@ def _broken() -> Problem:
     return Problem(500, "internal", "Something broke on our side")
 
 
+def _exceeded(error: Exceeded) -> Problem:
+    """Of an hour's limit it says when to come again; a ceiling stays until something is given up."""
+    said: dict[str, Any] = {"limit": error.limit, "maximum": error.maximum}
+    if error.wait is None:
+        return Problem(409, "note_limit", "The agent has as many active notes as the space takes", **said)
+    again = {"Retry-After": str(ceil(error.wait) or 1)}
+    return Problem(429, "note_limit", "Too many within the hour", headers=again, **said)
+
+
+def _personal(error: PersonalData) -> Problem:
+    title = "Agent memory takes nothing about a person: write it again without"
+    return Problem(422, "personal_data_in_agent_memory", title, kinds=list(error.kinds))
+
+
 def _conflict(code: str, title: str) -> Callable[[Any], Problem]:
     return lambda _: Problem(409, code, title)
 
@@ -163,6 +182,14 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     OtherVendor: _conflict("vendor_differs", "That agent is registered for another vendor"),
     OwnerErased: _conflict("subject_erased", "Whose key this was to be was erased"),
     ReviewsItself: lambda _: invalid(("scopes", "takes no agent_memory:review beside an agent")),
+    MemoryOff: lambda _: Problem(403, "feature_off", "The space has no agent memory", feature="agent_memory"),
+    NoSuchNote: lambda _: not_found(),
+    PersonalData: _personal,
+    Exceeded: _exceeded,
+    Duplicate: lambda error: Problem(409, "duplicate_note", "A note says the same", note=note_id(error.note)),
+    Stands: lambda error: Problem(
+        409, "note_changed", "The note does not stand so", state=error.status, version=error.version
+    ),
     NotQuarantined: lambda _: not_found(),
     ReleasedAlready: _conflict("already_released", "That turn was sent back before"),
     **dict.fromkeys((DBAPIError, *_LOST), _of_store),

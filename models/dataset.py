@@ -22,6 +22,7 @@ class Holds(StrEnum):
     ID = "id"  # an opaque or declared id, never one that a person chose
     CODE = "code"  # one of a closed list, or a declared name of an agent, model, policy
     NUMBERS = "numbers"  # ids, counts and codes in a document
+    TRADE = "trade"  # what an agent learned about its work: readable, and about no person
 
 
 @dataclass(frozen=True, slots=True)

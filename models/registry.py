@@ -15,6 +15,7 @@ from models.export_data import EXPORTS
 from models.log_data import GENERATIONS, LOGS
 from models.model_answer_data import MODEL_ANSWERS
 from models.name_data import NAMES
+from models.note_data import NOTE_ALLOWANCES, NOTE_VERSIONS, NOTES, PROPOSALS
 from models.observation_data import OBSERVATIONS
 from models.quarantine_data import QUARANTINE
 from models.subject_data import HANDLES, SUBJECTS
@@ -23,6 +24,10 @@ from models.work_data import MODEL_USAGE, WORK
 
 DATA_SETS: tuple[DataSet, ...] = (
     EXPORTS,
+    PROPOSALS,
+    NOTE_VERSIONS,
+    NOTES,
+    NOTE_ALLOWANCES,
     MODEL_ANSWERS,
     OBSERVATIONS,
     QUARANTINE,
@@ -50,6 +55,7 @@ NOTHING_PERSONAL: Mapping[str, str] = {
     "links": "opaque ids of subjects that are said to be one person; goes with either",
     "webhooks": "endpoints that an operator named, sealed under the space's key",
     "deliveries": "which announcement reached which endpoint",
+    "note_books": "how often a space's agent notes changed",
     "announcements": "ids of what subscribers are told about",
 }
 

@@ -9,6 +9,7 @@ import pytest
 from api.app import create_app
 from intake import erasure as erasing
 from intake.erasure import Wish
+from models import policy as policies
 from models import receipt as receipts
 from models.api_key import Scope
 from models.database import driver
@@ -25,6 +26,9 @@ CANARY = "heliotrope"
 OPEN = {"/healthz", "/readyz", "/metrics"}
 FORGED = ("X-End-User", "X-Canonical-User", "X-Platform-User", "X-Channel-Sender")
 _TABLES = (
+    "notes",
+    "note_versions",
+    "proposals",
     "webhooks",
     "turns",
     "observations",
@@ -41,6 +45,13 @@ _TABLES = (
 )
 _ALL = "SELECT * FROM {} WHERE space_id = $1 ORDER BY 1, 2"
 
+NOTE = {
+    "agent": "support",
+    "kind": "tool_note",
+    "title": "What the scheduler wants",
+    "body": f"It wants {CANARY} in its header.",
+    "tags": [CANARY],
+}
 # What each route is asked. A route that is not here fails the test: whoever adds one says how it is asked.
 BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("post", "/v1/turns"): {"agent": "support", "conversation_id": "c1", "turns": [{"role": "user", "content": "x"}]},
@@ -82,6 +93,15 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("delete", "/v1/webhooks/{name}"): None,
     ("post", "/v1/webhooks/{name}/retry"): None,
     ("delete", "/v1/holds/{profile_id}"): None,
+    ("get", "/v1/agent-memory/notes"): None,
+    ("post", "/v1/agent-memory/notes"): NOTE | {"body": "It wants a header.", "tags": []},
+    ("get", "/v1/agent-memory/notes/{note}"): None,
+    ("patch", "/v1/agent-memory/notes/{note}"): {"agent": "support", "title": "Another title"},
+    ("delete", "/v1/agent-memory/notes/{note}"): None,
+    ("post", "/v1/agent-memory/notes/{note}/retire"): {"agent": "support"},
+    ("get", "/v1/agent-memory/notes/{note}/versions"): None,
+    ("post", "/v1/agent-memory/search"): {"query": CANARY},
+    ("get", "/v1/agent-memory/export"): None,
     ("post", "/v1/keys"): {"scopes": ["memory:read"]},
     ("get", "/v1/keys"): None,
     ("delete", "/v1/keys/{key_id}"): None,
@@ -99,6 +119,8 @@ async def victim(mint: "Mint", remember: "Remember", client: "httpx.AsyncClient"
     await client.post("/v1/turns", json=said, headers=key.headers | {"X-Canonical-User": "ana"})
     await client.post("/v1/turns", json=said, headers=key.headers)
     await remember(key, f"likes {CANARY}")
+    await turn_on(resources, key)
+    assert (await client.post("/v1/agent-memory/notes", json=NOTE, headers=key.headers)).status_code == 201
     hook = BODIES["put", "/v1/webhooks/{name}"]
     assert (await client.put("/v1/webhooks/victims", json=hook, headers=key.headers)).status_code == 200
     async with resources.database.begin(key.space) as tx:
@@ -107,9 +129,17 @@ async def victim(mint: "Mint", remember: "Remember", client: "httpx.AsyncClient"
 
 
 @pytest.fixture
-async def stranger(mint: "Mint") -> "Minted":
+async def stranger(mint: "Mint", resources: "Resources") -> "Minted":
     """A key of another space that may do everything there, and may not speak for anybody."""
-    return await mint(scopes=tuple(Scope))
+    key = await mint(scopes=tuple(Scope))
+    await turn_on(resources, key)
+    return key
+
+
+async def turn_on(resources: "Resources", key: "Minted") -> None:
+    """Whatever a space may switch on."""
+    async with resources.database.begin(key.space) as tx:
+        await policies.change_features(await driver(tx), key.space, {"agent_memory": True})
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +171,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
     async with resources.database.begin(victim.space) as tx:
         connection = await driver(tx)
         receipt = await connection.fetchval("SELECT id FROM receipts WHERE space_id = $1 LIMIT 1", victim.space)
+        note = await connection.fetchval("SELECT id FROM notes WHERE space_id = $1 LIMIT 1", victim.space)
         subject = await connection.fetchval(
             "SELECT subject_id FROM conversations WHERE space_id = $1 ORDER BY id LIMIT 1", victim.space
         )
@@ -152,6 +183,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
         "export_id": f"exp_{uuid4().hex}",
         "erasure": str(erasure),
         "receipt": receipts.opaque(receipt),
+        "note": f"note_{note.hex}",
         "profile_id": f"sub_{subject.hex}",
     }
 
@@ -163,6 +195,7 @@ MADE_UP = {
     "export_id": f"exp_{uuid4().hex}",
     "erasure": str(uuid4()),
     "receipt": f"rct_{uuid4().hex}",
+    "note": f"note_{uuid4().hex}",
     "profile_id": f"sub_{uuid4().hex}",
 }
 

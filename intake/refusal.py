@@ -1,0 +1,98 @@
+"""What is personal in what an agent would remember? Kinds only: neither a value nor where it stood leaves this module.
+
+Agent memory refuses personal data instead of masking it, whatever the space's rules of masking say.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from intake.known_names import PERSON_NAME, kinds_found
+from jobs.resources import Resources
+from models import allowance, note_book
+from models.allowance import Allotted
+from models.database import driver
+from models.note_book import Rules
+from privacy.masking import mask
+from privacy.policy import Policy, of_regions
+
+REFUSALS_PER_HOUR = 60  # of one key: the answers must not tell it who is a customer
+
+_NAMES = {"PERSON": PERSON_NAME, "MASKED": "unreadable"}  # the latter: a text made to cost, which nobody looked through
+
+_log = structlog.get_logger()
+
+
+class PersonalData(Exception):
+    """It holds what is personal: `kinds`, and nothing else about it."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        super().__init__(", ".join(kinds))
+        self.kinds = kinds
+
+
+class Exceeded(Exception):
+    """A limit is passed: its name, its value, and, where it is one of an hour, the seconds until it is not."""
+
+    def __init__(self, limit: str, maximum: int, wait: float | None = None) -> None:
+        super().__init__(limit)
+        self.limit, self.maximum, self.wait = limit, maximum, wait
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`kinds` in order. `complete`: every layer that is configured has looked."""
+
+    kinds: tuple[str, ...]
+    complete: bool = True
+
+
+async def examine(resources: Resources, space: int, actor: str, texts: Sequence[str]) -> bool:
+    """Whether every layer has looked and found nothing personal; False where one of them did not answer.
+
+    PersonalData where something is, and Exceeded for a key that was refused too often within the hour, whatever it brings.
+    """
+    async with resources.database.begin(space) as tx:
+        _check(await allowance.left(await driver(tx), space, actor, Allotted.REFUSALS, REFUSALS_PER_HOUR))
+    found = await look(resources, space, texts)
+    if not found.kinds:
+        return found.complete
+    async with resources.database.begin(space) as tx:
+        _check(await allowance.spend(await driver(tx), space, actor, Allotted.REFUSALS, REFUSALS_PER_HOUR))
+    _log.info("note_refused", space=space, key=actor, kinds=found.kinds)
+    raise PersonalData(found.kinds)
+
+
+def _check(wait: float | None) -> None:
+    if wait is not None:
+        raise Exceeded("refusals_per_hour", REFUSALS_PER_HOUR, wait)
+
+
+async def kinds_in(resources: Resources, space: int, text: str) -> tuple[str, ...]:
+    """The kinds of personal data in a text, as a refusal names them; none: it may be kept."""
+    return (await look(resources, space, (text,))).kinds
+
+
+async def look(resources: Resources, space: int, texts: Sequence[str]) -> Look:
+    """What is personal in texts that belong together: in each alone, and in all of them read as one."""
+    async with resources.database.begin(space) as tx:
+        rules = await note_book.rules(await driver(tx), space)
+    whole = "\n".join(texts)
+    found = await asyncio.to_thread(_detected, (whole, *texts), _policy(resources, rules))
+    found |= {*await kinds_found(resources.database, resources.keys, space, rules.lookup_key, whole)}
+    return Look(tuple(sorted(found)))
+
+
+def _policy(resources: Resources, rules: Rules) -> Policy:
+    return of_regions(rules.regions or resources.settings.privacy.phone_regions)
+
+
+def _detected(texts: Iterable[str], policy: Policy) -> set[str]:
+    return {_named(span.kind) for text in texts for span in mask(text, policy).spans}
+
+
+def _named(kind: str) -> str:
+    """A kind as a refusal tells it: a person's name is one, whichever list it is on."""
+    return _NAMES.get(kind) or kind.lower()
