@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from api.bounded import bounded
+from api.bounded import Joined, bounded
 
 WITHIN, HEAD = 0.4, 2_000
 
@@ -96,3 +96,41 @@ async def test_a_long_head_with_its_body_in_one_piece_is_refused_once(
     answer = await sent(port, head + b"Content-Length: 3\r\n\r\nabc")
     assert (answer[:12], answer.count(b"HTTP/1.1")) == (b"HTTP/1.1 431", 1)
     assert caplog.records == []
+
+
+async def test_a_request_that_begins_behind_a_whole_one_has_its_time_too(port: int) -> None:
+    one = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(one + one[:20])
+    answer = await asyncio.wait_for(reader.read(), 5)
+    assert (answer[:12], answer.count(b"HTTP/1.1 408 ")) == (b"HTTP/1.1 200", 1)
+    writer.close()
+
+
+class Wire:
+    def __init__(self) -> None:
+        self.said: list[bytes | str] = []
+
+    def write(self, data: bytes) -> None:
+        self.said.append(data)
+
+    def close(self) -> None:
+        self.said.append("closed")
+
+    def is_closing(self) -> bool:
+        return "closed" in self.said
+
+
+async def test_an_answer_is_written_at_once_and_nothing_stays_held() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())  # type: ignore[arg-type]  # as much of one as is asked for
+    joined.write(b"head ")
+    joined.write(b"body")
+    joined.write(b"more")
+    assert wire.said == [b"head body"]
+    await asyncio.sleep(0)
+    assert wire.said == [b"head body", b"more"]
+    joined.write(b"last")
+    joined.close()
+    assert wire.said[2:] == [b"last", "closed"]
+    assert joined.is_closing()
