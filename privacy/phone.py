@@ -6,7 +6,7 @@ one candidate at a time, because the package's own matcher rescans the text once
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from privacy.cue import fills
 from privacy.numbering import has_country, is_mobile, is_personal
@@ -20,10 +20,13 @@ KIND = "PHONE_NUMBER"
 FEWEST, MOST = 7, 15  # digits
 _MOST_GROUPS = 8
 _MOBILE = 11  # digits that an answer of nothing but a mobile number has, with the zero before it
-_LONGEST_CODE = 3  # digits of a country's code
-_PLAIN_GAPS = frozenset((" ", "-", "."))
-_GAP_STARTS = frozenset(" -.–/()")
-_GAP = re.compile(r"(?=.) ?[-.–/]? ?|[ .\-]?\([ ]?|[ ]?\)[ .\-/]{0,2}|[ .\-]?\(0\)[ .\-]?|\)\(")
+_GROUP = re.compile("[0-9]+")
+_CHAIN = re.compile(  # groups that nothing but a phone number's signs part; the look ahead lets short ones go at once
+    r"[0-9](?<![0-9][0-9])(?=[0-9 .\-–/()]{6})[0-9]*+"
+    r"(?:(?: ?[-.–/]? ?|[ .\-]?\( ?| ?\)[ .\-/]{0,2}|\)\()(?=[0-9])[0-9]++)*+"
+)
+_CUT = re.compile(r"(?<=[0-9]{4})[ .\-)]?\( ?")  # where one number ends and the next begins
+_CUT_DASHED = re.compile(rf"{_CUT.pattern}|(?<=[0-9]) {{1,2}}(?=[0-9])")
 _EXTENSION = re.compile(r"\s?(?:x|ext\.?|ramal|poste|anexo)\s?[0-9]{1,6}(?![0-9])", re.IGNORECASE)
 _DATE = re.compile(
     r"(?<![0-9])(?:[0-3]?[0-9]([-./])[0-3]?[0-9]\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}([-./])[0-1]?[0-9]\2[0-3]?[0-9])(?![0-9])"
@@ -68,33 +71,22 @@ _SHAPES = {
 
 def phones(reading: Reading) -> Iterator[Span]:
     """Every phone number, extension included."""
-    index, groups, gaps = 0, reading.groups, reading.gaps
-    while index < len(groups):
-        if groups[index][1] - groups[index][0] < FEWEST and (index == len(gaps) or gaps[index][:1] not in _GAP_STARTS):
-            index += 1  # too short, and alone
-            continue
-        count = _count(reading, index)
-        if groups[index + count - 1][1] - groups[index][0] >= FEWEST:
-            chain = groups[index : index + count]
-            found = list(_numbers(reading, chain))
-            yield from found or (
-                span for cluster in _clusters(reading.text, chain) for span in _numbers(reading, cluster)
-            )
-        index += count
+    for chain in _CHAIN.finditer(reading.text):
+        start, end = chain.span()
+        if end - start >= FEWEST:
+            found = list(_numbers(reading, start, end))
+            yield from found or (span for cluster in _clusters(chain) for span in _numbers(reading, *cluster))
 
 
-def _numbers(reading: Reading, chain: Sequence[Group]) -> Iterator[Span]:
-    """The numbers that follow each other in a chain, from its first group on."""
-    first = 0
-    while first < len(chain):
-        window = chain[first : first + _MOST_GROUPS]
-        found = _number(reading, window) if sum([end - start for start, end in window]) >= FEWEST else None
+def _numbers(reading: Reading, start: int, end: int) -> Iterator[Span]:
+    """The numbers that follow each other in a chain of groups, from its first on."""
+    while chain := [group.span() for group in islice(_GROUP.finditer(reading.text, start, end), _MOST_GROUPS)]:
+        found = _number(reading, chain)
         if found is None:
             return
         extension = _EXTENSION.match(reading.text, found.end)
         yield Span(found.start, extension.end() if extension else _closed(reading.text, found), KIND)
-        while first < len(chain) and chain[first][0] < found.end:
-            first += 1
+        start = found.end
 
 
 def _closed(text: str, found: Span) -> int:
@@ -104,32 +96,21 @@ def _closed(text: str, found: Span) -> int:
     )
 
 
-def _count(reading: Reading, index: int) -> int:
-    """How many groups from `index` on nothing but a phone number's signs parts."""
-    gaps, last = reading.gaps, index
-    while last < len(gaps) and (
-        gaps[last] in _PLAIN_GAPS or (gaps[last][:1] in _GAP_STARTS and _GAP.fullmatch(gaps[last]))
-    ):
-        last += 1
-    return last + 1 - index
-
-
-def _clusters(text: str, chain: Sequence[Group]) -> Iterator[Sequence[Group]]:
+def _clusters(chain: re.Match[str]) -> Iterator[Group]:
     """The chain, cut where one number ends and the next begins: before a bracket, or where spaces part dashed ones."""
-    if len(chain) == 1:
+    first, written = chain.start(), chain[0]
+    if "(" not in written and " " not in written:
         return
-    gaps = [text[end:start] for (_, end), (start, _) in pairwise(chain)]
-    dashed = any("-" in gap or "." in gap for gap in gaps)
-    first = 0
-    for at, gap in enumerate(gaps, start=1):
-        if ("(" in gap and chain[at - 1][1] - chain[at - 1][0] > _LONGEST_CODE) or (dashed and gap.isspace()):
-            yield chain[first:at]
-            first = at
-    if first:
-        yield chain[first:]
+    for cut in (_CUT_DASHED if "-" in written or "." in written else _CUT).finditer(written):
+        yield first, chain.start() + cut.start()
+        first = chain.start() + cut.end()
+    if first > chain.start():
+        yield first, chain.end()
 
 
 def _number(reading: Reading, chain: Sequence[Group]) -> Span | None:
+    if sum([end - start for start, end in chain]) < FEWEST:
+        return None
     reading.budget.spend(_COST)
     text = reading.text
     start = chain[0][0]

@@ -2,14 +2,13 @@
 
 import re
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice
 
 from privacy.budget import Budget
 from privacy.cue import Cues, cues, fills
 from privacy.known import Known
 from privacy.vocabulary import OTHER
 
-_LONGEST_GAP = 5  # characters
 _GROUP = re.compile("[0-9]+")
 _NONE: frozenset[str] = frozenset()
 _ALPHANUMERIC = re.compile(r"[^\W_]|<")  # "<" is where a placeholder stands
@@ -27,17 +26,9 @@ class Reading:
         self.known = known
 
     @cached_property
-    def groups(self) -> list[tuple[int, int]]:
-        """Every run of digits, `[start, end)`."""
-        found = [group.span() for group in _GROUP.finditer(self.text)]
-        self.budget.spend(len(found))
-        return found
-
-    @cached_property
-    def gaps(self) -> list[str]:
-        """What stands between each run of digits and the next, where it is short enough to part one number; else ""."""
-        text, groups = self.text, self.groups
-        return [text[end:start] if start - end <= _LONGEST_GAP else "" for (_, end), (start, _) in pairwise(groups)]
+    def few(self) -> bool:
+        """Whether the text has so few numbers that it can be an answer of nothing but one."""
+        return len([*islice(_GROUP.finditer(self.text), _MOST_GROUPS_ALONE + 1)]) <= _MOST_GROUPS_ALONE
 
     @cached_property
     def cues(self) -> Cues:
@@ -48,11 +39,11 @@ class Reading:
     @cached_property
     def telling(self) -> bool:
         """Whether anything can be said of a number besides what it is: a cue, or silence around it."""
-        return bool(self.cues.starts) or len(self.groups) <= _MOST_GROUPS_ALONE
+        return bool(self.cues.starts) or self.few
 
     def alone(self, start: int, end: int) -> bool:
         """Whether the text is nothing but this value: an answer, or a field of a record."""
-        if len(self.groups) > _MOST_GROUPS_ALONE:
+        if not self.few:
             return False
         edge = end + 3  # most often something follows at once
         if _ALPHANUMERIC.search(self.text, end, edge) or (start and self.text[start - 1].isalnum()):
