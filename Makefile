@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench lock
+.PHONY: setup demo test explore lint bench lock
 
 setup: .venv/ready
 
@@ -22,7 +22,12 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+explore: setup # what is drawn at random, drawn anew, and more of it: for a night, not for every change
+	AFTERTURN_SEEDS=200 $(BIN)/python -m pytest tests/properties tests/integration/test_erasure_canary.py \
+		--hypothesis-profile=explore --timeout 0
+	$(BIN)/python -m tests.chaos.storm --seconds 600
 
 bench: setup
 	$(BIN)/python -m bench

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import settings as how_properties_are_tried
 
 if TYPE_CHECKING:  # what a fixture needs is imported by the fixture: a unit test starts without it
     import httpx
@@ -28,6 +29,12 @@ if TYPE_CHECKING:  # what a fixture needs is imported by the fixture: a unit tes
     Serving = Callable[[FastAPI], AbstractAsyncContextManager[httpx.AsyncClient]]
 
 T = TypeVar("T")
+
+# What fails, fails for what was changed: properties are tried on the same values every time. New values are looked for by
+# hand: `make explore`, or `--hypothesis-profile=explore` on any of them.
+how_properties_are_tried.register_profile("same", derandomize=True)
+how_properties_are_tried.register_profile("explore", derandomize=False, print_blob=True)
+how_properties_are_tried.load_profile("same")
 
 
 @dataclass(frozen=True, slots=True)
