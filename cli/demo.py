@@ -30,7 +30,7 @@ Say = Callable[[Iterable[str]], None]
 _WITHIN = 30.0  # seconds for the workers
 _PAUSE = 0.05  # seconds between looks at the coverage
 _BUDGET = 300  # tokens of the next prompt
-_PERSON = "marta"
+_PERSON = "client-1041"
 
 # Low, so that one short chat shows what otherwise takes a long one.
 _ENVIRONMENT = {

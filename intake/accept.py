@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ from privacy.sealing import SealingKey
 
 _IN_A_THREAD = 32 * 1024  # characters past which masking would hold up the other requests
 _CALLS_KNOWN = timedelta(hours=24)  # that long an idempotency key tells what is from before an erasure
+_ALL_PERSONAL = re.compile(r"<[A-Z_]+>")  # a placeholder without a number or a hash, which would tell one from another
 _SILENT_ROLES = (Role.SYSTEM, Role.DEVELOPER)
 
 
@@ -202,13 +204,19 @@ def _masked(message: Message, names: "_Names") -> Message:
         text=text,
         said_at=message.said_at,
         id=message.id,
-        name=None if message.name is None else mask(message.name, policy, known).text,
+        name=_speaker(message.name, names),
         tool_calls=tuple(
             ToolCall(call.id, mask(call.name, policy, known).text, mask(call.arguments, policy, known).text)
             for call in message.tool_calls
         ),
         tool_call_id=message.tool_call_id,
     )
+
+
+def _speaker(name: str | None, names: "_Names") -> str | None:
+    """Who spoke; nobody where the name is personal as a whole: what is left of it would name nobody."""
+    told = None if name is None else mask(name, names.policy, names.known).text
+    return None if told is None or _ALL_PERSONAL.fullmatch(told) else told
 
 
 def _both(identity: Identity) -> tuple[UUID, UUID]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from conftest import Mint, Minted
 
     from jobs.resources import Resources
+    from memory.turn import Turn
 
 SCOPES = ("turns:write", "profiles:read", "profiles:write", "operator")
 LONG = "Maria de Fátima Campos da Silva"
@@ -48,11 +49,16 @@ async def say(client: "httpx.AsyncClient", key: "Minted", who: str, *texts: str,
 
 
 async def stored(resources: "Resources", key: "Minted") -> list[str]:
-    """Every turn of the space, opened."""
+    """The text of every turn of the space."""
+    return [turn.text for turn in await opened(resources, key)]
+
+
+async def opened(resources: "Resources", key: "Minted") -> "list[Turn]":
+    """Every turn of the space."""
     async with resources.database.begin(key.space) as tx:
         rows = await (await driver(tx)).fetch("SELECT * FROM turns WHERE space_id = $1 ORDER BY id", key.space)
     turns = [StoredTurn(**dict(row)) for row in rows]
-    return [open_turn(turn, await resources.keys.key(turn.subject_id)).text for turn in turns]
+    return [open_turn(turn, await resources.keys.key(turn.subject_id)) for turn in turns]
 
 
 async def test_a_person_s_own_turns_are_masked_with_what_they_are_called(
@@ -64,6 +70,15 @@ async def test_a_person_s_own_turns_are_masked_with_what_they_are_called(
     texts = await stored(resources, key)
     assert texts[:2] == ["<PERSON> here, user <HANDLE>", "ask <PERSON>"]
     assert texts[2] == "okonkwo here, user mia_li_3668"
+
+
+async def test_whoever_speaks_under_a_name_that_is_all_personal_speaks_under_none(
+    client: "httpx.AsyncClient", resources: "Resources", key: "Minted"
+) -> None:
+    await register(client, key, "cust-1", "Mia Okonkwo")
+    for name in ("Mia", "mia@example.org", "Dr Okonkwo", "Rui"):
+        await say(client, key, "cust-1", "good morning", name=name)
+    assert [turn.name for turn in await opened(resources, key)] == [None, None, "Dr <PERSON>", "Rui"]
 
 
 async def test_a_name_counts_from_its_registration_on_and_by_confirmed_links(
