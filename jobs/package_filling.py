@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import orjson
 from pydantic_core import to_json
 
 from gateways.package_store import Writer
@@ -142,7 +143,10 @@ class _Liner:
             self._shape, self._order = shape, sorted(shape)
         if shape != self._order:
             row = {name: row[name] for name in self._order}
-        return to_json(row) + b"\n"
+        try:
+            return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # a number past 64 bits, which JSON allows
+            return to_json(row) + b"\n"
 
 
 def _after(beat: Beat, done: int) -> Beat:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from models.database import Connection
 from models.dataset import Holds, Keys, Place, Row, Tables, Target
 
-_AT_ONCE = 150  # rows that an export asks for: a turn may be of 256 KB, and as many are on their way
+_AT_ONCE = 2 * 1024 * 1024  # sealed bytes that an export asks for at most, and as many are on their way
+_FEWEST, _MOST = 8, 1_000  # rows that it asks for
 _ALL_ROWS = 3600.0  # seconds that counting may take
 _TYPES = {"subjects": "uuid", "logs": "bigint", "conversations": "bigint"}
 
@@ -78,14 +79,17 @@ class Rows:
         for place, way in enumerate(self.ways):
             if not getattr(target, way.part):
                 continue
-            query = f"""
-                SELECT {self.needs} FROM {self.table} WHERE space_id = $1 AND {self._by(place)}
+            mine = f"""
+                FROM {self.table} WHERE space_id = $1 AND {self._by(place)}
                     {"".join(f"AND ({self._by(earlier)}) IS NOT TRUE " for earlier in range(place))}
-                ORDER BY {self.order}
-            """  # noqa: S608 - as above
-            arguments = self._parts(target)[: place + 1]
-            async for rows in _batches(await connection.cursor(query, target.space, *arguments)):
-                for row in rows:
+            """
+            arguments = (target.space, *self._parts(target)[: place + 1])
+            most = _FEWEST + _AT_ONCE // (
+                await connection.fetchval(f"SELECT {self._largest()} {mine}", *arguments) or 1
+            )
+            rows = await connection.cursor(f"SELECT {self.needs} {mine} ORDER BY {self.order}", *arguments)
+            async for batch in _batches(rows, min(most, _MOST)):
+                for row in batch:
                     yield self.show(row, keys)
 
     async def expire(self, connection: Connection, space: int, most: int) -> int:
@@ -98,6 +102,11 @@ class Rows:
                 LIMIT $3))
         """  # noqa: S608 - as above
         return number(await connection.execute(past, space, self.name, most))
+
+    def _largest(self) -> str:
+        """The bytes of the largest row, by what is sealed in it: nothing else in a row is large."""
+        sealed = [column for column, holds in self.columns.items() if holds is Holds.SEALED]
+        return f"max({' + '.join(f'coalesce(octet_length({column}), 0)' for column in sealed) or 0})"
 
     def _mine(self) -> str:
         return f"space_id = $1 AND ({' OR '.join(map(self._by, range(len(self.ways))))})"
@@ -121,12 +130,12 @@ class Rows:
         """  # noqa: S608 - as above
 
 
-async def _batches(cursor: Any) -> AsyncIterator[list[Any]]:
+async def _batches(cursor: Any, most: int) -> AsyncIterator[list[Any]]:
     """A cursor's rows. PostgreSQL gathers the next ones while these are opened."""
-    coming = asyncio.create_task(cursor.fetch(_AT_ONCE))
+    coming = asyncio.create_task(cursor.fetch(most))
     try:
         while rows := await coming:
-            coming = asyncio.create_task(cursor.fetch(_AT_ONCE))
+            coming = asyncio.create_task(cursor.fetch(most))
             await asyncio.sleep(0)  # the question goes out now
             yield rows
     finally:

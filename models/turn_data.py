@@ -1,6 +1,7 @@
 """Turns as a data set: what a person said, and what was answered."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any, ClassVar
 
 from pydantic_core import from_json
@@ -13,9 +14,10 @@ from models.turn import SEALED_TURN
 
 
 def _show(row: Any, keys: Keys) -> Row:
-    # An export opens millions of them: the content is read as it lies, without a StoredTurn or a Turn of each.
+    # An export opens millions of them: the content is read as it lies, without a StoredTurn or a Turn of each, and
+    # PostgreSQL writes the instants.
     key = keys.get(row["subject_id"])
-    said_at, offset = row["said_at"], row["said_offset"]
+    elsewhere = row["said_elsewhere"]
     content = _WITHHELD if key is None else from_json(key.open(row["sealed"], SEALED_TURN))
     shown = {
         "conversation_id": row["conversation_id"],
@@ -24,9 +26,9 @@ def _show(row: Any, keys: Keys) -> Row:
         "name": content.get("name"),
         "number": row["seq"],
         "reason": row["reason"],
-        "received_at": row["created_at"].isoformat(),
+        "received_at": f"{row['received_at'][1:-1]}+00:00",
         "role": row["role"],
-        "said_at": (at_offset(said_at, offset) if offset else said_at).isoformat(),
+        "said_at": f"{row['said_at'][1:-1]}+00:00" if elsewhere is None else _local(elsewhere, row["said_offset"]),
         "state": row["state"],
         "text": content["text"],
         "tokens": row["tokens"],
@@ -34,6 +36,10 @@ def _show(row: Any, keys: Keys) -> Row:
         "tool_calls": [dict(zip(_CALL, call, strict=True)) for call in content["calls"]] if "calls" in content else [],
     }
     return shown if key is not None else {**shown, "withheld": "another person's conversation"}
+
+
+def _local(said_at: datetime, offset: int) -> str:
+    return at_offset(said_at, offset).isoformat()
 
 
 _WITHHELD: dict[str, Any] = {"text": None}  # said in somebody else's conversation, under that person's key
@@ -56,7 +62,11 @@ _ROWS = Rows(
     show=_show,
     order="log_id, seq",
     age="created_at",
-    needs="id, log_id, seq, conversation_id, subject_id, role, sealed, tokens, said_at, said_offset, state, reason, created_at",
+    needs="""
+        id, log_id, seq, conversation_id, subject_id, role, sealed, tokens, state, reason, said_offset,
+        CASE WHEN said_offset <> 0 THEN said_at END AS said_elsewhere, to_json(said_at AT TIME ZONE 'UTC') AS said_at,
+        to_json(created_at AT TIME ZONE 'UTC') AS received_at
+    """,
 )
 
 _LOGS = "SELECT log_id FROM turns WHERE space_id + 0 = $1 AND conversation_id = ANY ($2::bigint[]) LIMIT $3"
