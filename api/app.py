@@ -13,6 +13,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from api import (
+    agent_block,
     agent_memory,
     agents,
     context,
@@ -55,6 +56,7 @@ from memory import tokens
 from models.api_key import Scope
 from privacy.masking import mask
 from privacy.policy import of_regions
+from recall.agent_block import Blocks
 
 _ROUTERS = (
     turns.router,
@@ -71,6 +73,7 @@ _ROUTERS = (
     webhooks.router,
     keys.router,
     policies.router,
+    agent_block.router,
     agent_memory.router,
     features.router,
     subjects.router,
@@ -140,6 +143,7 @@ def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
         meters=meters,
         reader=Reader(database, meters),
         readiness=Readiness(resources),
+        blocks=Blocks(database),
         bell=resources.bell,
         tasks=tasks,
     )

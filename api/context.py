@@ -3,12 +3,13 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from api.desk import AtDesk, Calling
+from api.desk import AtDesk, Calling, Desk
 from api.document import opens
 from api.door import Door
 from api.shapes import AnyId, AnyText, LogAsk, ReaderIdentity, Switch, TokenBudget, reader
-from models.api_key import Scope
-from recall.context import Asked, assemble
+from memory.note import folded_tags
+from models.api_key import Credential, Scope
+from recall.context import Asked, NotesAsked, assemble
 
 router = APIRouter(route_class=Door, strict_content_type=False)
 
@@ -19,8 +20,8 @@ class ContextAsk(LogAsk):
     conversation_id: AnyId
     token_budget: TokenBudget
     no_memory: bool = Field(default=False, description="Leaves the observations out.")
-    tags: list[AnyText] | None = Field(None, description="What agent notes are chosen by, where there are some.")
-    object_types: list[AnyText] | None = Field(None, description="Which agent state is wanted, where there is some.")
+    tags: list[AnyText] | None = Field(None, description="Which agent notes come first.")
+    object_types: list[AnyText] | None = Field(None, description="The task's: the notes with those tags come last.")
     no_history: bool = Field(default=False, description="Leaves the conversation's replay out, where there is one.")
 
 
@@ -56,6 +57,7 @@ async def read_context(ask: ContextAsk, desk: AtDesk, caller: Calling) -> Assemb
         context=ask.context,
         token_budget=ask.token_budget,
         no_memory=ask.no_memory,
+        notes=_notes(ask, desk, caller.credential),
     )
     parts = [Part(name=part.name, tokens=part.tokens, text=part.text) for part in await assemble(desk.resources, asked)]
     return Assembled(
@@ -65,3 +67,10 @@ async def read_context(ask: ContextAsk, desk: AtDesk, caller: Calling) -> Assemb
         tokens=sum(part.tokens for part in parts),
         parts=parts,
     )
+
+
+def _notes(ask: ContextAsk, desk: Desk, credential: Credential) -> NotesAsked | None:
+    if Scope.AGENT_MEMORY_READ not in credential.scopes:
+        return None
+    tags, object_types = (tuple(sorted(folded_tags(said or ()))) for said in (ask.tags, ask.object_types))
+    return NotesAsked(desk.blocks, credential, tags, object_types)

@@ -17,6 +17,7 @@ from intake.messages import Limits
 from jobs.bell import Bell
 from jobs.resources import Resources
 from models.work import Added
+from recall.agent_block import Blocks
 
 CALLER = "afterturn.caller"  # where the door leaves it in the request's scope
 
@@ -34,6 +35,7 @@ class Desk:
     meters: Meters
     reader: Reader
     readiness: Readiness
+    blocks: Blocks
     bell: Bell
     tasks: asyncio.TaskGroup
 

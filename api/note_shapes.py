@@ -165,7 +165,9 @@ def viewer_of(caller: Caller, *named: str | None) -> str | None:
     if asked is not None:
         caller.speak_for(asked, "corporate")
         return asked
-    if own is None and Scope.AGENT_MEMORY_REVIEW not in caller.credential.scopes:
+    if own is not None:
+        caller.speak_for(own, "corporate")
+    elif Scope.AGENT_MEMORY_REVIEW not in caller.credential.scopes:
         raise problems.invalid(("agent", "is missing"))
     return own
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from intake.refusal import Exceeded, examine
 from jobs.resources import Resources
 from memory.note import Draft, Visibility, alike
+from models import agent as agents
 from models import allowance, note_book
 from models import note as notes
 from models import proposal as proposals
@@ -69,12 +70,12 @@ class Put:
 
 
 async def reader(resources: Resources, credential: Credential, agent: str | None) -> Reader:
-    """Who reads by a key: the agent, of the key's vendor; all of the space where `agent` is None."""
+    """Who reads by a key: the agent, of its vendor or else the key's; all of the space where `agent` is None."""
     if agent is None:
         return Reader(credential.space, None)
     async with resources.database.begin(credential.space) as tx:
-        vendor = await note_book.vendor(await driver(tx), credential.space, credential.key_id)
-    return Reader(credential.space, agent, vendor)
+        registered = await agents.find(await driver(tx), credential.space, agent)
+    return Reader(credential.space, agent, credential.vendor if registered is None else registered.vendor)
 
 
 async def author(resources: Resources, credential: Credential, reader: Reader) -> Author:

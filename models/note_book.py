@@ -67,9 +67,7 @@ async def turn(connection: Connection, space_id: int) -> None:
     )
 
 
-async def vendor(connection: Connection, space_id: int, key_id: str) -> str | None:
-    """The vendor that a key was minted for."""
-    found: str | None = await connection.fetchval(
-        "SELECT vendor FROM api_keys WHERE space_id = $1 AND id = $2", space_id, key_id
-    )
-    return found
+async def revision(connection: Connection, space_id: int) -> int:
+    """How often it has changed."""
+    found = await connection.fetchval("SELECT revision FROM note_books WHERE space_id = $1", space_id)
+    return int(found or 0)

@@ -23,7 +23,7 @@ async def book(client: "httpx.AsyncClient", resources: "Resources", mint: "Mint"
 
 async def test_a_note_is_kept_as_it_was_said_and_read_by_its_agent(book: Notebook) -> None:
     key = await book.agent("support")
-    answer = await book.write(key, tags=["Invoice", "erp", "ERP"], evidence={"conversation_id": "c1"})
+    answer = await book.write(key, tags=["Invoice", "erp", "ERP"], evidence={"conversation_id": "thread-1"})
     assert answer.status_code == 201
     note = answer.json()
     assert {name: note[name] for name in ("kind", "title", "body", "tags")} == STEPS
@@ -34,7 +34,7 @@ async def test_a_note_is_kept_as_it_was_said_and_read_by_its_agent(book: Noteboo
     assert await book.receipts("note.created") == [
         {"actor": key.id, "ids": {"note": note["id"], "agent": "support"}, "version": 1}
     ]
-    assert "c1" not in json.dumps(note["evidence"])
+    assert "thread-1" not in json.dumps(note["evidence"])
 
 
 async def test_evidence_is_equal_for_one_conversation_and_no_id_of_it(book: Notebook) -> None:

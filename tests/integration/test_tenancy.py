@@ -102,6 +102,8 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("get", "/v1/agent-memory/notes/{note}/versions"): None,
     ("post", "/v1/agent-memory/search"): {"query": CANARY},
     ("get", "/v1/agent-memory/export"): None,
+    ("get", "/v1/agent-memory/block"): None,
+    ("get", "/v1/agent-memory/task-section"): None,
     ("post", "/v1/keys"): {"scopes": ["memory:read"]},
     ("get", "/v1/keys"): None,
     ("delete", "/v1/keys/{key_id}"): None,
