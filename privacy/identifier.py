@@ -92,20 +92,26 @@ _PATTERNS = (  # ids whose letters and digits change places
     (re.compile(r"T[0-9]{8}"), _id("DE_ID_CARD", _sure, "ausweis identity", alone=True)),
     (re.compile(r"[DMSRGO][0-9]{3}[0-9A-Z][0-9]{4}"), _id("KR_PASSPORT", _sure, "passport", alone=True)),
 )
-# Ids with signs in them. Each is read without its signs by the table above.
-_PARTED = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"[0-9]{7,8}-[A-Za-z]"  # Spain
-    r"|[XYZxyz]-?[0-9]{7}-?[A-Za-z]"
-    r"|[A-Za-z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Da-d]"  # United Kingdom
-    r"|[0-9]{6}[-+A-Ya-y][0-9]{3}[0-9A-Za-z]"  # Finland
-    r"|[0-9][A-Za-z][0-9A-Za-z][0-9]-[A-Za-z][0-9A-Za-z][0-9]-[A-Za-z]{2}[0-9]{2}"  # United States, Medicare
-    r"|[0-9A-Za-z]{2}\.[0-9A-Za-z]{3}\.[0-9A-Za-z]{3}/[0-9A-Za-z]{4}-[0-9]{2}"  # Brazil, companies
-    r"|[0-9]{8} [0-9] [A-Za-z]{2}[0-9]"  # Portugal
-    r"|[A-Za-z][0-9]{6}\([0-9A]\)"  # Hong Kong
-    r"|[0-9]{2} [0-9]{6} [A-Za-z] [0-9]{3}"  # Germany, pension
-    r"|[A-Za-z]{6} [0-9A-Za-z]{2}[A-Za-z][0-9A-Za-z]{2} [A-Za-z][0-9A-Za-z]{3}[A-Za-z]"  # Italy
-    r")(?![A-Za-z0-9])"
+# Ids with signs in them, by the kind of their first sign. Each is read without its signs by the table above.
+_COMPANY = r"[0-9A-Za-z]\.[0-9A-Za-z]{3}\.[0-9A-Za-z]{3}/[0-9A-Za-z]{4}-[0-9]{2}"  # Brazil, behind its first sign
+_PARTED = (
+    re.compile(
+        r"[0-9](?<![A-Za-z0-9][0-9])(?:"
+        r"[0-9]{6,7}-[A-Za-z]"  # Spain
+        r"|[0-9]{5}[-+A-Ya-y][0-9]{3}[0-9A-Za-z]"  # Finland
+        r"|[A-Za-z][0-9A-Za-z][0-9]-[A-Za-z][0-9A-Za-z][0-9]-[A-Za-z]{2}[0-9]{2}"  # United States, Medicare
+        r"|[0-9]{7} [0-9] [A-Za-z]{2}[0-9]"  # Portugal
+        r"|[0-9] [0-9]{6} [A-Za-z] [0-9]{3}"  # Germany, pension
+        rf"|{_COMPANY})(?![A-Za-z0-9])"
+    ),
+    re.compile(
+        r"[A-Za-z](?<![A-Za-z0-9][A-Za-z])(?:"
+        r"(?<=[XYZxyz])-?[0-9]{7}-?[A-Za-z]"  # Spain
+        r"|[A-Za-z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Da-d]"  # United Kingdom
+        r"|[0-9]{6}\([0-9A]\)"  # Hong Kong
+        r"|[A-Za-z]{5} [0-9A-Za-z]{2}[A-Za-z][0-9A-Za-z]{2} [A-Za-z][0-9A-Za-z]{3}[A-Za-z]"  # Italy
+        rf"|{_COMPANY})(?![A-Za-z0-9])"
+    ),
 )
 _HETU = re.compile(r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-Y]")
 _SIGNS = re.compile(r"[^A-Z0-9]")
@@ -147,8 +153,9 @@ def identifiers(reading: Reading) -> Iterator[Span]:
     text = reading.text
     for token in _TOKEN.finditer(text):
         yield from _named(reading, token)
-    for token in _PARTED.finditer(text):
-        yield from _named(reading, token)
+    for parted in _PARTED:
+        for token in parted.finditer(text):
+            yield from _named(reading, token)
     yield from _announced(reading)
 
 

@@ -105,9 +105,10 @@ class Known:
         begun = {word: node for word in set(words) if (node := self._begun(word)) is not None}
         if not begun:
             return
-        spans = [token.span() for token in _TOKEN.finditer(flat)]
-        for index, word in enumerate(words):
-            if word in begun and (span := _longest(begun[word], text, flat, spans, index)):
+        places = [index for index, word in enumerate(words) if word in begun and _may_be(begun[word], words, index)]
+        spans = [token.span() for token in _TOKEN.finditer(flat)] if places else []
+        for index in places:
+            if span := _longest(begun[words[index]], text, flat, spans, index):
                 yield span
 
     def _begun(self, word: str) -> _Node | None:
@@ -132,6 +133,11 @@ def reads_as_name(text: str, start: int, end: int) -> bool:
     word = plain(text[start:end])
     careful = word in _ALSO_WORDS or (len(word) < _SHORTEST_LOWER and not _UNSPACED.match(text, start))
     return not careful or _written_as_name(text, start, end)
+
+
+def _may_be(node: _Node, words: Sequence[str], index: int) -> bool:
+    """Whether this token alone is known, or the next one goes on as a known one does."""
+    return bool(node.entries) or (index + 1 < len(words) and words[index + 1] in node.longer)
 
 
 def _longest(node: _Node, text: str, flat: str, spans: Sequence[tuple[int, int]], index: int) -> Span | None:

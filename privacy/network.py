@@ -9,7 +9,8 @@ from privacy.reading import Reading
 from privacy.span import Span
 from privacy.vocabulary import words
 
-_IPV4 = re.compile(r"(?<![\w.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?(?![\w]|\.[0-9])")
+# Each begins with a sign and then looks behind it, so that the engine skips by itself to where one can begin.
+_IPV4 = re.compile(r"[0-9](?<![\w.][0-9])[0-9]{0,2}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?(?![\w]|\.[0-9])")
 _IPV6 = re.compile(
     r"(?<![\w:.])[0-9A-Fa-f]{0,4}:(?:[0-9A-Fa-f]{0,4}:){1,6}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4})(?:/[0-9]{1,3})?(?![\w:])"
 )
@@ -23,6 +24,8 @@ _NOT_PERSONAL = tuple(
 _VERSION = re.compile(r"(?:\bv(?:er(?:s(?:ion|ão|ión))?)?|\brelease|\bbuild)\s?[:.]?\s?\Z", re.IGNORECASE)
 _FEWEST_GROUPS = 4  # of an IPv6 address outside the range that is routed
 
+_MANY_COLONS = re.compile(r":[0-9A-Fa-f]{0,4}:")
+_DEVICE = re.compile(r"[:.-][0-9A-Fa-f]{2,4}[:.-]")
 _MAC = re.compile(
     r"(?<![\w:-])(?:[0-9A-Fa-f]{2}(?P<sign>[:-])[0-9A-Fa-f]{2}(?:(?P=sign)[0-9A-Fa-f]{2}){4}"
     r"|[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4})(?![\w:-])"
@@ -43,7 +46,8 @@ _LETTER_VALUES = {ord("A") + at: str(10 + at) for at in range(26)}
 _COST = 3
 
 _WALLET = re.compile(
-    r"(?<![A-Za-z0-9])(?:bc1[a-z0-9]{25,62}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|0x[0-9a-fA-F]{40})(?![A-Za-z0-9])"
+    r"[b130](?<![A-Za-z0-9][b130])"
+    r"(?:(?<=b)c1[a-z0-9]{25,62}|(?<=[13])[1-9A-HJ-NP-Za-km-z]{25,34}|(?<=0)x[0-9a-fA-F]{40})(?![A-Za-z0-9])"
 )
 _bitcoin = stdnum("bitcoin")
 
@@ -53,9 +57,10 @@ def machines(reading: Reading) -> Iterator[Span]:
     text = reading.text
     if "." in text:
         yield from (Span(*found.span(), "IP_ADDRESS") for found in _IPV4.finditer(text) if _public4(text, found))
-    if ":" in text:
+    if _MANY_COLONS.search(text):
         yield from (Span(*found.span(), "IP_ADDRESS") for found in _IPV6.finditer(text) if _public6(reading, found[0]))
-    yield from (Span(*found.span(), "MAC_ADDRESS") for found in _MAC.finditer(text) if _device(found))
+    if _DEVICE.search(text):
+        yield from (Span(*found.span(), "MAC_ADDRESS") for found in _MAC.finditer(text) if _device(found))
 
 
 def _public4(text: str, found: re.Match[str]) -> bool:

@@ -19,7 +19,7 @@ _DIGIT = re.compile("[0-9]")
 _CHECK_COST = 8  # units of one look at check digits
 _CUE_COST = 3
 _WALK_COST = 3
-_SINGLY = re.compile(r"(?<![0-9])[0-9](?:([ ,.\-]|, )[0-9](?![0-9]))(?:\1[0-9](?![0-9]))*+")
+_SINGLY = re.compile(r"[0-9](?<![0-9][0-9])(?:([ ,.\-]|, )[0-9](?![0-9]))(?:\1[0-9](?![0-9]))*+")
 _SINGLE_KINDS = {
     11: ("CPF", cpf),
     **dict.fromkeys(range(13, 20), ("CREDIT_CARD", card)),
