@@ -113,7 +113,8 @@ async def _keys(settings: Settings) -> Finding:
 
 async def _master_key(settings: Settings) -> Finding:
     url = settings.stores.keys_url.get_secret_value()
-    async with key_store.connect(url, settings.stores.master(), size=1) as store:
+    stores = settings.stores
+    async with key_store.connect(url, stores.master(), stores.former_master(), size=1) as store:
         some = await store.pool.fetchval("SELECT id FROM wrapped_keys LIMIT 1")
         if some is not None:
             await store.key(some)

@@ -29,6 +29,7 @@ def _findings(data_dir: Path | None) -> Iterator[Finding]:
     try:
         there = settings(data_dir)
         there.stores.master()
+        there.stores.former_master()
     except (WrongSetting, Ended) as error:
         yield Finding("settings", State.WRONG, str(error), "docs/configuration.md lists every variable")
         return

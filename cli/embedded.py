@@ -19,19 +19,21 @@ from gateways.embedded_postgres import Postgres
 from gateways.embedded_valkey import Valkey
 
 _DATA, _KEYS, _VALKEY, _MASTER = "data", "keys", "valkey", "master.key"
+_FORMER = "master.key.previous"  # put there by whoever rotates it
 _KEYS_NAME = "afterturn_keys"  # of its database and role
-_OURS = frozenset({_DATA, _KEYS, _VALKEY, _MASTER, "lock", "servers.json"})
+_OURS = frozenset({_DATA, _KEYS, _VALKEY, _MASTER, _FORMER, "lock", "servers.json"})
 _LONGEST_PAUSE = 30.0  # seconds between tries to start a server again
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The three servers while they run, and the file of the master key."""
+    """The three servers while they run, and the files of the master key and, while it is rotated, of the former one."""
 
     data: Postgres
     keys: Postgres
     valkey: Valkey
     master_key_file: Path
+    former_key_file: Path | None
 
     def named(self) -> dict[str, Postgres | Valkey]:
         """Each server under the name by which it is spoken of."""
@@ -60,7 +62,7 @@ async def started(folder: Path) -> AsyncIterator[Embedded]:
         # What starts last ends first: nobody rings while the data goes away.
         for server in (keys, data, valkey):
             stack.push_async_callback(asyncio.to_thread, server.stop)
-        yield Embedded(data, keys, valkey, master_key_file)
+        yield Embedded(data, keys, valkey, master_key_file, _former_key(master_key_file))
 
 
 async def keep_alive(name: str, server: Postgres | Valkey) -> None:
@@ -109,6 +111,11 @@ def _master_key(folder: Path) -> Path:
         raise Failed(f"{file} is gone, and every key in {folder / _KEYS} is wrapped by it: put it back from a backup")
     write_private(file, base64.b64encode(os.urandom(32)).decode() + "\n")
     return file.absolute()
+
+
+def _former_key(master_key_file: Path) -> Path | None:
+    file = master_key_file.with_name(_FORMER)
+    return file if file.exists() else None
 
 
 async def _start(folder: Path) -> tuple[Postgres, Postgres, Valkey]:

@@ -60,6 +60,14 @@ def revoke_key(
     it.revoke(space, key_id, data_dir, as_json=as_json)
 
 
+@keys.command("rotate-master")
+def rotate_master_key(data_dir: DataDir = None, *, as_json: Json = False) -> None:
+    """Wrap every key by AFTERTURN_MASTER_KEY; then AFTERTURN_MASTER_KEY_PREVIOUS opens nothing any more."""
+    from cli import rotation as it  # noqa: PLC0415 - loaded when typed
+
+    it.run(data_dir, as_json=as_json)
+
+
 @observations.command("show")
 def show_observations(
     agent: Agent,

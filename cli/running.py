@@ -87,6 +87,7 @@ def _settings(servers: Embedded, expected: Settings, folder: Path, port: int) ->
         redis_url=servers.valkey.url,
         keys_url=servers.keys.url,
         master_key_file=servers.master_key_file,
+        master_key_previous_file=servers.former_key_file,
     )
 
 
@@ -97,6 +98,7 @@ def _described(servers: Embedded, settings: Settings) -> Servers:
         redis_url=servers.valkey.url,
         keys_url=servers.keys.url,
         master_key_file=str(servers.master_key_file),
+        former_key_file=str(servers.former_key_file) if servers.former_key_file else None,
         environment=environment(settings, stores=False),
     )
 

@@ -27,6 +27,7 @@ class Servers:
     keys_url: str
     master_key_file: str
     environment: dict[str, str]
+    former_key_file: str | None = None
 
 
 _SERVERS = TypeAdapter(Servers)
@@ -98,6 +99,7 @@ def _settings_of(servers: Servers) -> Settings:
         redis_url=servers.redis_url,
         keys_url=servers.keys_url,
         master_key_file=servers.master_key_file,
+        master_key_previous_file=servers.former_key_file,
     )
 
 

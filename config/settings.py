@@ -45,6 +45,10 @@ class Stores(Concern):
         None, description="32 bytes, base64: wraps the key of every person. Keep it outside both databases."
     )
     master_key_file: Path | None = Field(None, description="A file that holds the master key, instead of the variable.")
+    master_key_previous: SecretStr | None = Field(
+        None, description="The master key before, until `afterturn keys rotate-master` is through."
+    )
+    master_key_previous_file: Path | None = Field(None, description="A file that holds it, instead of the variable.")
     database_pool: int = Field(10, ge=2, le=200, description="Connections of each process to the data database.")
     database_timeout: Duration = Field(
         timedelta(seconds=10),
@@ -75,16 +79,14 @@ class Stores(Concern):
 
     def master(self) -> bytes:
         """The 32 bytes of the deployment's key; WrongSetting when there are none."""
-        if self.master_key_file is not None:
-            try:
-                text = self.master_key_file.read_text(encoding="ascii")
-            except (OSError, UnicodeDecodeError) as error:
-                raise WrongSetting(f"AFTERTURN_MASTER_KEY_FILE cannot be read: {type(error).__name__}") from None
-        elif self.master_key is not None:
-            text = self.master_key.get_secret_value()
-        else:
+        key = _key("AFTERTURN_MASTER_KEY", self.master_key, self.master_key_file)
+        if key is None:
             raise WrongSetting("AFTERTURN_MASTER_KEY is not set: it takes 32 random bytes in base64")
-        return _decode_key(text.strip())
+        return key
+
+    def former_master(self) -> bytes | None:
+        """The 32 bytes of the deployment's key before, while it is rotated."""
+        return _key("AFTERTURN_MASTER_KEY_PREVIOUS", self.master_key_previous, self.master_key_previous_file)
 
 
 class Http(Concern):
@@ -296,6 +298,7 @@ def load_or_exit(**given: Any) -> Settings:
     try:
         settings = load(**given)
         settings.stores.master()
+        settings.stores.former_master()
     except WrongSetting as error:
         sys.stderr.write(f"afterturn: {error}\n")
         raise SystemExit(2) from None
@@ -322,11 +325,22 @@ def _first_line(error: ValidationError) -> str:
     return f"{name}: {first['msg'].removeprefix('Value error, ')}"
 
 
-def _decode_key(text: str) -> bytes:
+def _key(name: str, said: SecretStr | None, file: Path | None) -> bytes | None:
+    """A master key out of its file, else of its variable; None where neither is set, or the variable is empty."""
+    if file is not None:
+        try:
+            return _decode_key(name, file.read_text(encoding="ascii").strip())
+        except (OSError, UnicodeDecodeError) as error:
+            raise WrongSetting(f"{name}_FILE cannot be read: {type(error).__name__}") from None
+    text = said.get_secret_value().strip() if said is not None else ""
+    return _decode_key(name, text) if text else None
+
+
+def _decode_key(name: str, text: str) -> bytes:
     try:
         key = base64.b64decode(text, altchars=b"-_" if "-" in text or "_" in text else None, validate=True)
     except (binascii.Error, ValueError):
-        raise WrongSetting("AFTERTURN_MASTER_KEY is not base64: it takes 32 random bytes in base64") from None
+        raise WrongSetting(f"{name} is not base64: it takes 32 random bytes in base64") from None
     if len(key) != 32:
-        raise WrongSetting(f"AFTERTURN_MASTER_KEY holds {len(key)} bytes: it takes 32 random bytes in base64")
+        raise WrongSetting(f"{name} holds {len(key)} bytes: it takes 32 random bytes in base64")
     return key

@@ -13,7 +13,8 @@ from uuid import UUID
 import asyncpg
 from cachetools import TTLCache
 
-from gateways import master_proof
+from gateways import masters
+from gateways.masters import Masters, Wrap
 from models.patience import USUAL, Patience, pooled
 from privacy import sealing
 from privacy.sealing import SealingKey
@@ -31,16 +32,20 @@ class KeyStore:
     """Makes, opens and remembers keys. One per process."""
 
     pool: asyncpg.Pool
-    master: bytes = field(repr=False)
+    masters: Masters
     _open: "TTLCache[UUID, SealingKey]" = field(default_factory=lambda: TTLCache(maxsize=_KEPT, ttl=_FRESH), repr=False)
 
     async def make(self, key_id: UUID, purpose: str) -> SealingKey:
         """A new key under that id. Purpose: `subject` or `space`."""
         secret = os.urandom(sealing.KEY_BYTES)
-        await self.pool.execute(
-            "INSERT INTO wrapped_keys (id, purpose, wrapped) VALUES ($1, $2, $3)",
-            *(key_id, purpose, sealing.wrap(self.master, key_id, secret)),
-        )
+
+        async def put(wrap: Wrap) -> None:
+            await self.pool.execute(
+                "INSERT INTO wrapped_keys (id, purpose, wrapped) VALUES ($1, $2, $3)",
+                *(key_id, purpose, wrap(key_id, secret)),
+            )
+
+        await self.masters.wrapping(self.pool, put)
         return self._remember(SealingKey(key_id, secret))
 
     async def key(self, key_id: UUID) -> SealingKey:
@@ -62,10 +67,14 @@ class KeyStore:
         known = self._open.get(key_id)
         if known is not None:
             return known
-        await self.pool.execute(
-            "INSERT INTO wrapped_keys (id, purpose, wrapped) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-            *(key_id, purpose, sealing.wrap(self.master, key_id, os.urandom(sealing.KEY_BYTES))),
-        )
+
+        async def put(wrap: Wrap) -> None:
+            await self.pool.execute(
+                "INSERT INTO wrapped_keys (id, purpose, wrapped) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+                *(key_id, purpose, wrap(key_id, os.urandom(sealing.KEY_BYTES))),
+            )
+
+        await self.masters.wrapping(self.pool, put)
         return (await self._fetch([key_id]))[key_id]
 
     async def destroy(self, key_ids: Sequence[UUID]) -> None:
@@ -84,7 +93,7 @@ class KeyStore:
 
     async def _fetch(self, key_ids: list[UUID]) -> dict[UUID, SealingKey]:
         rows = await self.pool.fetch("SELECT id, wrapped FROM wrapped_keys WHERE id = ANY($1)", key_ids)
-        opened = (SealingKey(row["id"], sealing.unwrap(self.master, row["id"], row["wrapped"])) for row in rows)
+        opened = (SealingKey(row["id"], self.masters.unwrap(row["id"], row["wrapped"])) for row in rows)
         return {key.id: self._remember(key) for key in opened}
 
     def _remember(self, key: SealingKey) -> SealingKey:
@@ -93,11 +102,15 @@ class KeyStore:
 
 
 @asynccontextmanager
-async def connect(url: str, master: bytes, *, size: int = 4, patience: Patience = USUAL) -> AsyncIterator[KeyStore]:
-    """The key store behind `url`; its connections close with the block. WrongMasterKey: it was begun with another."""
+async def connect(
+    url: str, master: bytes, former: bytes | None = None, *, size: int = 4, patience: Patience = USUAL
+) -> AsyncIterator[KeyStore]:
+    """The key store behind `url`; its connections close with the block.
+
+    `former` is the master key before, while the store is rotated. WrongMasterKey: the store knows another.
+    """
     async with pooled(url, 1, size, patience) as pool:
-        await master_proof.prove(pool, master)
-        yield KeyStore(pool, master)
+        yield KeyStore(pool, await masters.known(pool, master, former))
 
 
 async def holds_data(url: str) -> bool:

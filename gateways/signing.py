@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gateways.key_store import KeyStore
-from privacy import handover, receipt_proof, sealing
+from gateways.masters import Wrap
+from privacy import handover, receipt_proof
 
 _CURRENT = "SELECT id, wrapped FROM signing_keys WHERE retired_at IS NULL"
 _HANDOVERS = "SELECT handover::text FROM signing_keys WHERE handover IS NOT NULL ORDER BY number"
@@ -57,7 +59,7 @@ async def load(keys: KeyStore) -> Signer:
     if row is None:
         await _begin(keys)
         row = await keys.pool.fetchrow(_CURRENT)
-    return _signer(row["id"], sealing.unwrap(keys.master, row["id"], row["wrapped"]), await handovers(keys))
+    return _signer(row["id"], keys.masters.unwrap(row["id"], row["wrapped"]), await handovers(keys))
 
 
 async def rotate(keys: KeyStore) -> Signer:
@@ -65,22 +67,13 @@ async def rotate(keys: KeyStore) -> Signer:
     old, new_id = await load(keys), uuid4()
     secret = Ed25519PrivateKey.generate().private_bytes_raw()
     new = _signer(new_id, secret, ())
-    async with keys.pool.acquire() as connection, connection.transaction():
-        at = receipt_proof.moment(await connection.fetchval("SELECT clock_timestamp()"))
-        retired = await connection.execute(
-            "UPDATE signing_keys SET retired_at = now(), wrapped = '' WHERE id = $1 AND retired_at IS NULL", old.id
-        )
-        if retired == "UPDATE 1":
-            await connection.execute(
-                "INSERT INTO signing_keys (id, wrapped, public, handover) VALUES ($1, $2, $3, $4::text::jsonb)",
-                *(
-                    new_id,
-                    sealing.wrap(keys.master, new_id, secret),
-                    new.public,
-                    json.dumps(_handed_over(old, new, at)),
-                ),
-            )
-            _log.info("signing_key_rotated", key=new.key_id)
+
+    async def take_over(wrap: Wrap) -> bool:
+        async with keys.pool.acquire() as connection, connection.transaction():
+            return await _take_over(connection, old, new, wrap(new_id, secret))
+
+    if await keys.masters.wrapping(keys.pool, take_over):
+        _log.info("signing_key_rotated", key=new.key_id)
     return await load(keys)
 
 
@@ -97,10 +90,29 @@ async def handovers(keys: KeyStore) -> tuple[dict[str, Any], ...]:
 
 async def _begin(keys: KeyStore) -> None:
     key_id, secret = uuid4(), Ed25519PrivateKey.generate().private_bytes_raw()
-    await keys.pool.execute(
-        "INSERT INTO signing_keys (id, wrapped, public) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-        *(key_id, sealing.wrap(keys.master, key_id, secret), _signer(key_id, secret, ()).public),
+
+    async def put(wrap: Wrap) -> None:
+        await keys.pool.execute(
+            "INSERT INTO signing_keys (id, wrapped, public) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            *(key_id, wrap(key_id, secret), _signer(key_id, secret, ()).public),
+        )
+
+    await keys.masters.wrapping(keys.pool, put)
+
+
+async def _take_over(connection: asyncpg.Connection, old: Signer, new: Signer, wrapped: bytes) -> bool:
+    """Retires the old key and stores the new one; False when another caller has retired it."""
+    at = receipt_proof.moment(await connection.fetchval("SELECT clock_timestamp()"))
+    retired = await connection.execute(
+        "UPDATE signing_keys SET retired_at = now(), wrapped = '' WHERE id = $1 AND retired_at IS NULL", old.id
     )
+    if retired != "UPDATE 1":
+        return False
+    await connection.execute(
+        "INSERT INTO signing_keys (id, wrapped, public, handover) VALUES ($1, $2, $3, $4::text::jsonb)",
+        *(new.id, wrapped, new.public, json.dumps(_handed_over(old, new, at))),
+    )
+    return True
 
 
 def _handed_over(old: Signer, new: Signer, at: str) -> dict[str, Any]:

@@ -74,7 +74,9 @@ async def opened(settings: Settings, *, within: timedelta = timedelta(0)) -> Asy
         )
         keys = await once_up(
             "keys",
-            lambda: stack.enter_async_context(key_store.connect(keys_url, stores.master(), patience=patience)),
+            lambda: stack.enter_async_context(
+                key_store.connect(keys_url, stores.master(), stores.former_master(), patience=patience)
+            ),
             within,
         )
         bell = Bell.connect(stores.redis_url.get_secret_value())

@@ -72,7 +72,7 @@ async def _look(settings: Settings) -> bool:
         "the key store behind AFTERTURN_KEYS_URL", lambda: key_store.holds_data(keys), stores.start_within
     )
     if not shared:
-        async with key_store.connect(keys, stores.master(), size=1) as store:  # it proves the master key
+        async with key_store.connect(keys, stores.master(), stores.former_master(), size=1) as store:  # it proves them
             await check_ledger(store, data)
     return shared
 

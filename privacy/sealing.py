@@ -68,17 +68,18 @@ def wrap(master: bytes, key_id: UUID, secret: bytes) -> bytes:
 
 def unwrap(master: bytes, key_id: UUID, wrapped: bytes) -> bytes:
     """The key; Unreadable when it was wrapped by another master key or for another id."""
-    head, nonce, body = (
-        wrapped[: 1 + _FINGERPRINT],
-        wrapped[1 + _FINGERPRINT :][:_NONCE],
-        wrapped[1 + _FINGERPRINT + _NONCE :],
-    )
-    if head != _VERSION + fingerprint(master):
+    if not is_wrapped_by(master, wrapped):
         raise Unreadable("wrapped by another master key")
+    nonce, body = wrapped[1 + _FINGERPRINT :][:_NONCE], wrapped[1 + _FINGERPRINT + _NONCE :]
     try:
         return AESGCM(master).decrypt(nonce, body, key_id.bytes)
     except InvalidTag:
         raise Unreadable("wrapped key") from None
+
+
+def is_wrapped_by(master: bytes, wrapped: bytes) -> bool:
+    """Whether a wrapped key says that it is this master key's."""
+    return wrapped[: 1 + _FINGERPRINT] == _VERSION + fingerprint(master)
 
 
 def fingerprint(master: bytes) -> bytes:

@@ -45,6 +45,27 @@ async def bell(settings: Settings) -> AsyncIterator[Bell]:
 
 
 @pytest.fixture
+async def keys_url(servers: Any) -> str:
+    """A key store in a schema of its own, that nobody has opened yet."""
+    import asyncpg
+
+    from migrations.run import migrate
+
+    name = f"keys_{uuid4().hex[:8]}"
+    connection = await asyncpg.connect(servers.keys.url)
+    await connection.execute(f"CREATE SCHEMA {name}")
+    await connection.execute(f"ALTER ROLE keys SET search_path = {name}")
+    await connection.close()
+    try:
+        await migrate(servers.data.url, servers.keys.url)
+    finally:
+        connection = await asyncpg.connect(servers.keys.url)
+        await connection.execute("ALTER ROLE keys RESET search_path")
+        await connection.close()
+    return f"{servers.keys.url}&search_path={name}"
+
+
+@pytest.fixture
 def kind() -> str:
     return f"kind-{uuid4().hex}"
 

@@ -328,6 +328,6 @@ async def test_an_erased_persons_log_reads_as_empty(
     key = await mint()
     await remember(key, *LINES)
     await resources.keys.pool.execute("DELETE FROM wrapped_keys WHERE id = $1", key.owner)
-    fresh = KeyStore(resources.keys.pool, resources.keys.master)
+    fresh = KeyStore(resources.keys.pool, resources.keys.masters)
     opened = await lines(replace(resources, keys=fresh), key.space, key.owner, "support", "corporate")
     assert (opened.lines, opened.log) == ((), None)

@@ -9,12 +9,10 @@ import threading
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import asyncpg
 import pytest
 
 from gateways import key_store
 from gateways.master_proof import WrongMasterKey
-from migrations.run import migrate
 from tests import forked
 from tests.forked import Forked
 
@@ -76,23 +74,6 @@ async def test_a_process_refuses_another_deployments_master_key(
     )
 
 
-@pytest.fixture
-async def keys_url(servers: "Servers") -> str:
-    """A key store in a schema of its own, that nobody has opened yet."""
-    name = f"keys_{uuid4().hex[:8]}"
-    connection = await asyncpg.connect(servers.keys.url)
-    await connection.execute(f"CREATE SCHEMA {name}")
-    await connection.execute(f"ALTER ROLE keys SET search_path = {name}")
-    await connection.close()
-    try:
-        await migrate(servers.data.url, servers.keys.url)
-    finally:
-        connection = await asyncpg.connect(servers.keys.url)
-        await connection.execute("ALTER ROLE keys RESET search_path")
-        await connection.close()
-    return f"{servers.keys.url}&search_path={name}"
-
-
 async def opens(url: str, master: bytes) -> bool:
     try:
         async with key_store.connect(url, master, size=1) as store:
@@ -107,30 +88,6 @@ async def test_of_two_first_starts_with_two_keys_one_wins_and_stays(keys_url: st
     first = await asyncio.gather(*(opens(keys_url, master) for master in masters))
     assert first.count(True) == 1
     assert [await opens(keys_url, master) for master in masters] == first
-
-
-async def test_a_store_filled_before_there_were_proofs_takes_only_its_own_key(keys_url: str) -> None:
-    own = os.urandom(32)
-    assert await opens(keys_url, own)
-    connection = await asyncpg.connect(keys_url)
-    await connection.execute("DELETE FROM master_keys")
-    await connection.close()
-    assert not await opens(keys_url, os.urandom(32))
-    assert await opens(keys_url, own)
-
-
-async def test_a_store_may_know_several_master_keys(keys_url: str) -> None:
-    own, other = os.urandom(32), os.urandom(32)
-    assert await opens(keys_url, own)
-    from gateways.master_proof import _PROOF, _PROOF_ID
-    from privacy import sealing
-
-    connection = await asyncpg.connect(keys_url)
-    proof = sealing.wrap(other, _PROOF_ID, _PROOF)
-    await connection.execute("INSERT INTO master_keys VALUES ($1, $2)", sealing.fingerprint(other), proof)
-    await connection.close()
-    assert await opens(keys_url, other)
-    assert not await opens(keys_url, os.urandom(32))
 
 
 @pytest.mark.parametrize("command", ROLES)

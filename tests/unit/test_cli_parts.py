@@ -152,7 +152,10 @@ def test_an_agent_and_a_context_are_what_the_api_takes(agent: str, context: str)
 
 
 def test_scopes_are_taken_once_each_and_unknown_ones_named_with_the_known() -> None:
-    assert Wanted("s", "n", " turns:write, memory:read,turns:write ,").checked().scopes == ("turns:write", "memory:read")
+    assert Wanted("s", "n", " turns:write, memory:read,turns:write ,").checked().scopes == (
+        "turns:write",
+        "memory:read",
+    )
     with pytest.raises(WrongUse, match=r"'turns:read'.*turns:write, memory:read"):
         Wanted("s", "n", "turns:write,turns:read").checked()
     with pytest.raises(WrongUse, match="names none"):
