@@ -1,12 +1,12 @@
 """/v1/policies/retention: how long each data set is kept."""
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, create_model
 
-from api.desk import AtDesk, Calling
+from api.desk import AtDesk, Calling, Desk
 from api.document import opens
 from api.door import Door
 from api.shapes import Ask
@@ -15,49 +15,52 @@ from models import receipt as receipts
 from models import retention
 from models.api_key import Scope
 from models.database import driver
+from models.kept import KEPT, Kept
 from models.receipt import Receipt
-from models.retention import SHORTEST, Terms
+from models.retention import Terms
 
 router = APIRouter(prefix="/v1/policies/retention", route_class=Door, strict_content_type=False)
 
 
-def _term(value: object) -> object:
-    return None if value == "forever" else duration.at_least_a_second(duration.parse(value))
+def _term(name: str, kept: Kept) -> Any:
+    """A data set's member of the document."""
+
+    def read(value: object) -> timedelta | None:
+        term = None if value == "forever" else duration.parse(value)
+        if term is not None and term < kept.shortest:
+            raise ValueError(f"{name}: takes {_written(kept.shortest)} or longer, or forever")
+        return term
+
+    form: Any = {"type": "string", "examples": ["30d", "12h", "forever"]}
+    described = Field(default=kept.default, description=kept.says or None, json_schema_extra=form)
+    return Annotated[timedelta | None, BeforeValidator(read)], described
 
 
-def _term_of_receipts(value: object) -> object:
-    term = None if value == "forever" else duration.parse(value)
-    if term is not None and term < SHORTEST["receipts"]:
-        raise ValueError("receipts are kept for 365d or longer")
-    return term
+_SourceLoss = Literal["keep", "with_source"]
 
 
-_FORM = {"type": "string", "examples": ["30d", "12h", "forever"]}
-Term = Annotated[timedelta | None, BeforeValidator(_term), Field(json_schema_extra=_FORM)]
-ReceiptTerm = Annotated[timedelta | None, BeforeValidator(_term_of_receipts), Field(json_schema_extra=_FORM)]
+class _Asked(Ask):
+    """The whole document: a data set that it does not name has its default, which is `forever` unless it says otherwise."""
+
+    on_source_loss: _SourceLoss = Field("keep", description="Of observations.")
 
 
-class RetentionAsk(Ask):
-    """The whole document: a data set that it does not name is kept for ever."""
-
-    turns: Term = None
-    observations: Term = None
-    generations: Term = None
-    model_usage: Term = None
-    receipts: ReceiptTerm = None
-    on_source_loss: Literal["keep", "with_source"] = Field("keep", description="Of observations.")
+_SAID: Any = (str, ...)
 
 
-class RetentionPolicy(BaseModel):
+class _Policy(BaseModel):
     """As durations; `version` is 0 until a document was set."""
 
     version: int
-    turns: str
-    observations: str
-    generations: str
-    model_usage: str
-    receipts: str
-    on_source_loss: Literal["keep", "with_source"]
+    on_source_loss: _SourceLoss
+
+
+RetentionAsk = create_model(
+    "RetentionAsk", __base__=_Asked, __doc__=_Asked.__doc__, **{name: _term(name, kept) for name, kept in KEPT.items()}
+)
+RetentionPolicy = create_model(
+    "RetentionPolicy", __base__=_Policy, __doc__=_Policy.__doc__, **dict.fromkeys(KEPT, _SAID)
+)
 
 
 class Preview(BaseModel):
@@ -66,19 +69,19 @@ class Preview(BaseModel):
     rows: dict[str, int]
 
 
-@router.get("", **opens(Scope.OPERATOR, body=False, of_a_person=False))
-async def read_retention(desk: AtDesk, caller: Calling) -> RetentionPolicy:
+@router.get("", response_model=RetentionPolicy, **opens(Scope.OPERATOR, body=False, of_a_person=False))
+async def read_retention(desk: AtDesk, caller: Calling) -> _Policy:
     """The space's terms."""
     space = caller.credential.space
     async with desk.resources.database.begin(space) as tx:
         terms, version = await retention.read(await driver(tx), space)
-    return _policy(terms, version)
+    return _policy(terms if version else Terms({_RECORDS: _deployments(desk)}), version)
 
 
-@router.put("", **opens(Scope.OPERATOR, of_a_person=False))
-async def set_retention(ask: RetentionAsk, desk: AtDesk, caller: Calling) -> RetentionPolicy:
+@router.put("", response_model=RetentionPolicy, **opens(Scope.OPERATOR, of_a_person=False))
+async def set_retention(ask: RetentionAsk, desk: AtDesk, caller: Calling) -> _Policy:  # type: ignore[valid-type]  # made above
     """Sets the terms. What they make too old is served to nobody from the answer on; what was too old stays so."""
-    credential, terms = caller.credential, _terms(ask)
+    credential, terms = caller.credential, _terms(ask, desk)
     async with desk.resources.database.begin(credential.space) as tx:
         connection = await driver(tx)
         version = await retention.change(connection, credential.space, terms)
@@ -91,20 +94,31 @@ async def set_retention(ask: RetentionAsk, desk: AtDesk, caller: Calling) -> Ret
 
 
 @router.post("/preview", **opens(Scope.OPERATOR, of_a_person=False))
-async def preview_retention(ask: RetentionAsk, desk: AtDesk, caller: Calling) -> Preview:
+async def preview_retention(ask: RetentionAsk, desk: AtDesk, caller: Calling) -> Preview:  # type: ignore[valid-type]  # as above
     """How many rows the terms would take. Nothing is changed."""
     space = caller.credential.space
     async with desk.resources.database.begin(space) as tx:
-        return Preview(rows=await retention.preview(await driver(tx), space, _terms(ask)))
+        return Preview(rows=await retention.preview(await driver(tx), space, _terms(ask, desk)))
 
 
-def _terms(ask: RetentionAsk) -> Terms:
-    return Terms({name: getattr(ask, name) for name in retention.KEPT_SETS}, ask.on_source_loss == "with_source")
+_RECORDS = "job_records"
 
 
-def _policy(terms: Terms, version: int) -> RetentionPolicy:
-    said = {name: _written(terms.terms.get(name)) for name in retention.KEPT_SETS}
-    return RetentionPolicy(version=version, on_source_loss="with_source" if terms.with_source else "keep", **said)
+def _deployments(desk: Desk) -> timedelta:
+    return desk.resources.settings.workers.job_records
+
+
+def _terms(ask: _Asked, desk: Desk) -> Terms:
+    terms = {name: getattr(ask, name) for name in KEPT}
+    if _RECORDS not in ask.model_fields_set:
+        terms[_RECORDS] = _deployments(desk)
+    return Terms(terms, ask.on_source_loss == "with_source")
+
+
+def _policy(terms: Terms, version: int) -> _Policy:
+    said = {name: _written(terms.of(name)) for name in KEPT}
+    loss = "with_source" if terms.with_source else "keep"
+    return RetentionPolicy.model_validate({"version": version, "on_source_loss": loss, **said})
 
 
 def _written(term: timedelta | None) -> str:

@@ -18,6 +18,7 @@ BENCHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recovery": (("--kills", "1"), ()),
     "due_sweep": ((), _LONG),
     "erasure": ((), _LONG),
+    "retention": ((), _LONG),
     "export": ((), _LONG),
     "receipts": ((), _LONG),
     "masking": ((), ()),

@@ -16,16 +16,16 @@ from bench.report import percentile, remark, tell
 from bench.service import OFFLINE, Service, run, service, unfinished
 
 _AGENT = "bench"
-_RATE = 100.0  # calls a second, one turn each
+RATE = 100.0  # calls a second, one turn each
 _CHATTING = 64  # people whose calls are timed
 _TURNS_WAITING, _A_CALL = 250, 50  # of each log that will be observed: below the threshold until somebody asks
-_OLD_ENOUGH = {"AFTERTURN_OBSERVER_MAX_AGE": "1d"}
+OLD_ENOUGH = {"AFTERTURN_OBSERVER_MAX_AGE": "1d"}
 
 
 async def measure(seconds: float, logs: int) -> dict[str, object]:
     """Both phases; the second counts the calls that were due while there was work."""
     with ProcessPoolExecutor(1, get_context("spawn")) as aside:
-        async with service("api", "worker", "scheduler", **OFFLINE, **_OLD_ENOUGH) as there:
+        async with service("api", "worker", "scheduler", **OFFLINE, **OLD_ENOUGH) as there:
             client = Client(there, await there.mint(), aside)
             await client.load(logs)
             await client.chat("warm", 2)
@@ -36,8 +36,8 @@ async def measure(seconds: float, logs: int) -> dict[str, object]:
             observed = await _observed(there)
     if not observed:
         raise RuntimeError("the workers observed nothing: its latencies would be those of an idle service")
-    during = busy.latencies[: int(lasted * _RATE)]
-    return _figures(idle.latencies, during) | {
+    during = busy.latencies[: int(lasted * RATE)]
+    return compared(idle.latencies, during) | {
         "busy_seconds": round(lasted, 1),
         "observed_turns_per_second": round(observed / lasted),
     }
@@ -58,8 +58,8 @@ class Client:
 
     async def chat(self, label: str, seconds: float) -> Driven:
         """Calls at the steady pace."""
-        ports, calls = self._there.ports, int(seconds * _RATE)
-        return await self._drive(Plan(ports, self._secret, calls, 16, 1, _CHATTING, label, rate=_RATE))
+        ports, calls = self._there.ports, int(seconds * RATE)
+        return await self._drive(Plan(ports, self._secret, calls, 16, 1, _CHATTING, label, rate=RATE))
 
     async def _drive(self, plan: Plan) -> Driven:
         return await asyncio.get_running_loop().run_in_executor(self._aside, drive, plan)
@@ -87,7 +87,8 @@ async def _observed(there: Service) -> int:
         return int(await connection.fetchval("SELECT count(*) FROM turns WHERE state = 'observed'"))
 
 
-def _figures(idle: list[float], busy: list[float]) -> dict[str, object]:
+def compared(idle: list[float], busy: list[float]) -> dict[str, object]:
+    """What a bench says of the latencies, in seconds, of calls that came while there was work, against idle ones."""
     before, during = percentile(idle, 0.99), percentile(busy, 0.99)
     return {
         "p99_ms_idle": round(1000 * before, 2),

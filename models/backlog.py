@@ -106,11 +106,15 @@ async def strangers(connection: Connection, known: Sequence[str]) -> list[str]:
 _PRUNE = """
 DELETE FROM work WHERE id IN (
     SELECT id FROM work WHERE finished_at < now() - $1::interval AND finished_at IS NOT NULL AND state <> 'dead'
+        AND space_id <> ALL ((SELECT spaces_with_term('job_records'))::bigint[])
     ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
 
 async def prune(connection: Connection, older_than: timedelta, limit: int = 1000) -> int:
-    """Deletes finished rows, oldest first, at most `limit`; dead ones stay until somebody revives or cancels them."""
+    """Deletes finished rows, oldest first, at most `limit`; dead ones stay until somebody revives or cancels them.
+
+    Where a space has a term of its own, its sweep goes by that.
+    """
     done: str = await connection.execute(_PRUNE, older_than, limit)
     return int(done.rsplit(" ", 1)[1])

@@ -6,6 +6,7 @@ that no data set claims, or a column that can hold text and is not described, fa
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
@@ -93,6 +94,22 @@ class Walked(DataSet, Protocol):
 
     async def walk(self, connection: Connection, target: Target, place: Place, most: int) -> tuple[int, Place | None]:
         """Deletes up to `most` rows past a place, (0, 0) at first; answers how many, and the next place, None at the end."""
+        ...
+
+
+Spot = tuple[int, *tuple[Any, ...]]
+"""How far a sweep has come: by which way of finding rows, and after which of them. Only its data set reads it."""
+
+LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
+"""Before any row."""
+
+
+@runtime_checkable
+class Swept(DataSet, Protocol):
+    """A data set so large that its sweeper must not pass over what it has deleted already, or what is held."""
+
+    async def sweep(self, connection: Connection, space: int, spot: Spot | None, most: int) -> tuple[int, Spot | None]:
+        """As `expire`, from a spot on, None at first; answers how many, and the next spot, None at the end."""
         ...
 
 

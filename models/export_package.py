@@ -18,7 +18,7 @@ from models.dataset import Target
 from models.rows import number
 from models.subject import closure
 
-KEPT = timedelta(days=7)  # how long a package lies ready
+KEPT = timedelta(days=7)  # how long a package lies ready, where a space has no term of its own
 
 _STATES = "('accepted', 'running', 'ready', 'expired', 'failed', 'cancelled')"
 
@@ -181,11 +181,17 @@ async def stand(connection: Connection, space: int, subjects: Sequence[UUID]) ->
 
 
 async def finish(connection: Connection, space: int, export: UUID, made: Made) -> datetime | None:
-    """It can be fetched, until the instant that is answered. None: it was cancelled meanwhile."""
+    """It can be fetched, until the instant that is answered. None: it was cancelled meanwhile.
+
+    Terms that change at this moment are those before, or wait and shorten this one's time as well.
+    """
+    await connection.execute("SELECT pg_advisory_xact_lock_shared(hashtext('afterturn/retention'), $1)", space)
     until: datetime | None = await connection.fetchval(
         """
         UPDATE exports SET state = 'ready', file = $3, size = $4, counts = $5::text::jsonb, as_of = $6,
-            finished_at = clock_timestamp(), expires_at = clock_timestamp() + $7::interval
+            finished_at = clock_timestamp(), expires_at = clock_timestamp() + coalesce(
+                (SELECT coalesce(term, interval '100 years') FROM retention WHERE space_id = $1 AND data_set = 'packages'),
+                $7::interval)
         WHERE space_id = $1 AND id = $2 AND state = 'running' RETURNING expires_at
         """,
         *(space, export, made.file, made.size, json.dumps(dict(made.counts)), made.as_of, KEPT),

@@ -10,6 +10,14 @@ from sqlmodel import Field, SQLModel
 from models.columns import created, space
 from models.database import Connection
 
+# For sweeps, whose space is $1: what they pass over is what the tables' own policies would not let them delete. A turn is
+# kept for whoever spoke, and for whose log it is in.
+_OF_THE_HELD = "(SELECT h.subject_id FROM holds h WHERE h.space_id = $1)"
+_LOGS_OF_THE_HELD = """(
+    SELECT l.id FROM holds h JOIN logs l ON l.space_id = h.space_id AND l.subject_id = h.subject_id WHERE h.space_id = $1)"""
+UNHELD = f"subject_id NOT IN {_OF_THE_HELD}"
+UNHELD_LOG = f"log_id NOT IN {_LOGS_OF_THE_HELD}"
+
 
 class Hold(SQLModel, table=True):
     """The tables' own DELETE policies go by these rows, for raw SQL as well."""

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from models.content import open_line
 from models.database import Connection
-from models.dataset import Holds, Keys, Place, Row, Tables, Target
+from models.dataset import LONG_AGO, Holds, Keys, Place, Row, Spot, Tables, Target
+from models.hold import UNHELD
 from models.observation import Observation
 from models.retraction import retract
 from models.rows import Rows, Way, instant, number
@@ -60,6 +61,41 @@ WITH RECURSIVE said AS MATERIALIZED (
 """
 
 
+# How lines are past their term: each way walks along an index, from a row on, and looks at so many at most.
+_BY_AGE = f"""
+SELECT id, true AS past, born_at AS at, id AS nth FROM observations o
+WHERE space_id = $1 AND (born_at, id) > ($2, $3) AND born_at <= (SELECT horizon($1, 'observations')) AND {UNHELD}
+ORDER BY born_at, id LIMIT $4
+"""  # noqa: S608 - constants
+
+_WITH_GENERATION = f"""
+SELECT o.id, true AS past, g.created_at AS at, 0 AS nth
+FROM generations g JOIN logs l ON l.id = g.log_id AND l.generation <> g.number
+CROSS JOIN LATERAL (
+    SELECT id FROM observations o
+    WHERE o.space_id + 0 = $1 AND o.log_id = g.log_id AND o.generation = g.number AND {UNHELD} OFFSET 0) o
+WHERE g.space_id = $1 AND g.created_at >= $2 AND $3 >= 0 AND g.created_at <= (SELECT horizon($1, 'generations'))
+ORDER BY g.created_at LIMIT $4
+"""  # noqa: S608 - constants
+
+_WITH_SOURCE = f"""
+SELECT o.id, NOT EXISTS (
+        SELECT FROM turns t WHERE t.id = ANY (o.evidence) AND t.created_at > (SELECT horizon($1, 'turns'))) AS past,
+    born_at AS at, id AS nth
+FROM observations o
+WHERE space_id = $1 AND (born_at, id) > ($2, $3) AND {UNHELD}
+    AND (SELECT with_source FROM retention WHERE space_id = $1 AND data_set = 'observations')
+ORDER BY born_at, id LIMIT $4
+"""  # noqa: S608 - constants
+
+_WAYS = (_BY_AGE, _WITH_GENERATION, _WITH_SOURCE)
+_LOOK = """
+SELECT array_agg(id) FILTER (WHERE past) AS past, count(*) AS rows, max(at) AS at, (array_agg(nth))[count(*)] AS nth
+FROM ({}) looked
+"""
+_EXPIRED = "DELETE FROM observations WHERE space_id = $1 AND id = ANY ($2::bigint[])"
+
+
 class ObservationData:
     """The lines of a person's logs; and those of other logs that a conversation touches, counted while its turns are."""
 
@@ -82,20 +118,19 @@ class ObservationData:
         return _ROWS.export(connection, target, keys)
 
     async def expire(self, connection: Connection, space: int, most: int) -> int:
-        query = """
-            DELETE FROM observations WHERE space_id = $1 AND id = ANY (ARRAY(
-                SELECT o.id FROM observations o WHERE o.space_id = $1 AND (
-                        o.born_at <= (SELECT horizon($1, 'observations'))
-                        OR (SELECT with_source FROM retention WHERE space_id = $1 AND data_set = 'observations')
-                            AND NOT EXISTS (SELECT FROM turns t WHERE t.id = ANY (o.evidence)
-                                AND t.created_at > (SELECT horizon($1, 'turns')))
-                        OR EXISTS (SELECT FROM generations g JOIN logs l ON l.id = g.log_id
-                            WHERE g.log_id = o.log_id AND g.number = o.generation AND l.generation <> g.number
-                                AND g.created_at <= (SELECT horizon($1, 'generations'))))
-                    AND NOT EXISTS (SELECT FROM holds h WHERE h.space_id = $1 AND h.subject_id = o.subject_id)
-                LIMIT $2))
-        """
-        return number(await connection.execute(query, space, most))
+        spot: Spot | None = None
+        while True:
+            gone, spot = await self.sweep(connection, space, spot, most)
+            if gone or spot is None:
+                return gone
+
+    async def sweep(self, connection: Connection, space: int, spot: Spot | None, most: int) -> tuple[int, Spot | None]:
+        way, born, last = spot or (0, LONG_AGO, 0)
+        looked = await connection.fetchrow(_LOOK.format(_WAYS[way]), space, born, last, most)
+        gone = number(await connection.execute(_EXPIRED, space, looked["past"])) if looked["past"] else 0
+        if looked["rows"] == most:
+            return gone, (way, looked["at"], looked["nth"])
+        return gone, (way + 1, LONG_AGO, 0) if way + 1 < len(_WAYS) else None
 
     async def _touched(self, connection: Connection, target: Target) -> int:
         query = f"{_TOUCHED} SELECT count(*) FROM touched"  # noqa: S608 - constants

@@ -8,7 +8,8 @@ from pydantic_core import from_json
 
 from models.content import at_offset
 from models.database import Connection
-from models.dataset import Holds, Keys, Place, Row, Tables, Target
+from models.dataset import LONG_AGO, Holds, Keys, Place, Row, Spot, Tables, Target
+from models.hold import UNHELD, UNHELD_LOG
 from models.rows import Rows, Way, number
 from models.turn import SEALED_TURN
 
@@ -95,20 +96,19 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
-_PAST = """
-WITH past AS MATERIALIZED (
-    SELECT id, log_id FROM turns t WHERE space_id = $1 AND created_at <= (SELECT horizon($1, 'turns'))
-        AND NOT EXISTS (SELECT FROM holds h WHERE h.space_id = t.space_id AND h.subject_id = t.subject_id)
-    ORDER BY id LIMIT $2
-)
-"""
+# Numbers come as arrays: a row for each of them would cost as much as deleting them.
+_PAST = f"""
+SELECT array_agg(id) AS ids, array_agg(DISTINCT log_id) AS logs, max(created_at) AS at FROM (
+    SELECT id, log_id, created_at FROM turns
+    WHERE space_id = $1 AND created_at >= $2 AND created_at <= (SELECT horizon($1, 'turns')) AND {UNHELD} AND {UNHELD_LOG}
+    ORDER BY created_at LIMIT $3) past
+"""  # noqa: S608 - constants
 
-_PAST_LOGS = f"{_PAST} SELECT DISTINCT log_id FROM past"  # noqa: S608 - constants
-_EXPIRED = f"""
-{_PAST}, gone AS (
-    DELETE FROM turns WHERE space_id = $1 AND id = ANY (ARRAY(SELECT id FROM past)) RETURNING id, log_id, state, tokens
+_EXPIRED = """
+WITH gone AS (
+    DELETE FROM turns WHERE space_id = $1 AND id = ANY ($2::bigint[]) RETURNING id, log_id, state, tokens
 ), unheld AS (
-    DELETE FROM quarantine WHERE space_id = $1 AND turn_id = ANY (ARRAY(SELECT id FROM past))
+    DELETE FROM quarantine WHERE space_id = $1 AND turn_id = ANY (ARRAY(SELECT id FROM gone))
 ), lost AS (
     SELECT log_id, count(*) AS turns, count(*) FILTER (WHERE state = 'pending') AS pending,
            coalesce(sum(tokens) FILTER (WHERE state = 'pending'), 0) AS tokens
@@ -123,7 +123,7 @@ _EXPIRED = f"""
     FROM lost WHERE l.id = lost.log_id AND l.space_id = $1
 )
 SELECT count(*) FROM gone
-"""  # noqa: S608 - constants
+"""
 
 # A log's numbers are dense, so a stretch of them is a batch.
 _STRETCH = "DELETE FROM turns WHERE space_id = $1 AND log_id = $2 AND seq > $3 AND seq <= $3 + $4::bigint"
@@ -166,11 +166,15 @@ class TurnData:
         return _ROWS.export(connection, target, keys)
 
     async def expire(self, connection: Connection, space: int, most: int) -> int:
-        logs = {row["log_id"] for row in await connection.fetch(_PAST_LOGS, space, most)}
-        if not logs:
-            return 0
-        await connection.execute(_LOCK, space, sorted(logs))
-        return int(await connection.fetchval(_EXPIRED, space, most))
+        return (await self.sweep(connection, space, None, most))[0]
+
+    async def sweep(self, connection: Connection, space: int, spot: Spot | None, most: int) -> tuple[int, Spot | None]:
+        past = await connection.fetchrow(_PAST, space, spot[1] if spot else LONG_AGO, most)
+        if past["ids"] is None:
+            return 0, None
+        await connection.execute(_LOCK, space, past["logs"])
+        gone = int(await connection.fetchval(_EXPIRED, space, past["ids"]))
+        return gone, (0, past["at"]) if len(past["ids"]) == most else None
 
 
 TURNS = TurnData()

@@ -67,7 +67,8 @@ class WorkData:
     async def expire(self, connection: Connection, space: int, most: int) -> int:
         query = """
             DELETE FROM work WHERE id IN (
-                SELECT id FROM work WHERE space_id = $1 AND finished_at <= horizon($1, 'work')
+                SELECT id FROM work
+                WHERE space_id = $1 AND finished_at <= (SELECT horizon($1, 'job_records')) AND state <> 'dead'
                 ORDER BY finished_at LIMIT $2)
         """
         return number(await connection.execute(query, space, most))
@@ -109,7 +110,7 @@ class UsageData:
     async def expire(self, connection: Connection, space: int, most: int) -> int:
         query = """
             DELETE FROM model_usage WHERE id IN (
-                SELECT id FROM model_usage WHERE space_id = $1 AND created_at <= horizon($1, 'model_usage')
+                SELECT id FROM model_usage WHERE space_id = $1 AND created_at <= (SELECT horizon($1, 'model_usage'))
                 ORDER BY created_at LIMIT $2)
         """
         return number(await connection.execute(query, space, most))

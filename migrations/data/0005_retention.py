@@ -35,9 +35,10 @@ _STATEMENTS = (
     )
     """,
     "ALTER TABLE logs ADD COLUMN expired_turns bigint NOT NULL DEFAULT 0",
-    # Rows come in the order of their age, so a small index of ranges finds the old ones; ingest hardly feels it.
-    "CREATE INDEX turns_by_age ON turns USING brin (created_at)",
-    "CREATE INDEX observations_by_age ON observations (space_id, born_at)",
+    # By these a sweep walks along what is old in its space. New turns and generations come at an index's end, which is cheap.
+    "CREATE INDEX turns_by_age ON turns (space_id, created_at)",
+    "CREATE INDEX observations_by_age ON observations (space_id, born_at, id)",
+    "CREATE INDEX generations_by_age ON generations (space_id, created_at)",
     # ATOMIC bodies hold on to the tables themselves, so that a dump, which searches no schema, can go by the policies.
     """
     CREATE FUNCTION horizon(bigint, text) RETURNS timestamptz LANGUAGE sql STABLE BEGIN ATOMIC
@@ -55,6 +56,19 @@ _STATEMENTS = (
                 THEN horizon(current_setting('afterturn.space', true)::bigint, $1)
             ELSE '-infinity'::timestamptz END;
     END
+    """,
+    # For what prunes over all spaces on a connection that is bound to none.
+    """
+    CREATE FUNCTION spaces_with_term(text) RETURNS bigint[] LANGUAGE plpgsql AS $$
+    DECLARE
+        bound text := current_setting('afterturn.space', true);
+        found bigint[];
+    BEGIN
+        PERFORM set_config('afterturn.space', 'every', true);
+        found := ARRAY(SELECT space_id FROM retention WHERE data_set = $1);
+        PERFORM set_config('afterturn.space', coalesce(bound, ''), true);
+        RETURN found;
+    END $$
     """,
     """
     CREATE FUNCTION goes_with_source() RETURNS boolean LANGUAGE sql STABLE BEGIN ATOMIC

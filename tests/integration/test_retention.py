@@ -233,7 +233,7 @@ async def test_the_job_leaves_a_receipt_of_what_it_took(
     await job.expire(claim, resources)  # type: ignore[arg-type]  # it needs the stores alone
     listed = (await client.get("/v1/receipts", headers=key.headers)).json()["receipts"]
     assert [(one["action"], one["counts"]) for one in listed] == [
-        ("retention.changed", {"turns": 30 * 86_400}),
+        ("retention.changed", {"turns": 30 * 86_400, "packages": 7 * 86_400, "job_records": 30 * 86_400}),
         ("retention.swept", {"turns": 2}),
     ]
     assert await sweep(resources, key) == {}
