@@ -27,6 +27,7 @@ from intake.keys import AdminNeeded, MinterRevoked, OtherVendor, OwnerErased, Re
 from intake.notes import Duplicate, NoSuchNote, Stands
 from intake.refusal import Exceeded, PersonalData
 from intake.refusals import InvalidMessage, TooLarge
+from intake.review import Decided, LayerDown, NoSuchProposal, OwnProposal
 from models.accepting import Held, NothingThere
 from models.note import opaque as note_id
 from models.note_book import MemoryOff
@@ -190,6 +191,10 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     Stands: lambda error: Problem(
         409, "note_changed", "The note does not stand so", state=error.status, version=error.version
     ),
+    NoSuchProposal: lambda _: not_found(),
+    Decided: lambda error: Problem(409, "already_decided", "The proposal is not open to that", state=error.state),
+    OwnProposal: lambda _: Problem(403, "own_proposal", "Who proposed does not approve"),
+    LayerDown: lambda _: unavailable(),
     NotQuarantined: lambda _: not_found(),
     ReleasedAlready: _conflict("already_released", "That turn was sent back before"),
     **dict.fromkeys((DBAPIError, *_LOST), _of_store),

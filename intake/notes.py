@@ -80,9 +80,13 @@ async def reader(resources: Resources, credential: Credential, agent: str | None
 
 async def author(resources: Resources, credential: Credential, reader: Reader) -> Author:
     """The author that a key speaks for."""
+    return Author(credential.space, credential.key_id, await principal(resources, credential), reader)
+
+
+async def principal(resources: Resources, credential: Credential) -> bytes:
+    """Who is behind a key, as proposals keep it: its owner, else the key itself. It leads to nobody."""
     key = await resources.keys.key(credential.lookup_key)
-    who = credential.key_id if credential.owner_kind == "key" else credential.owner.hex
-    return Author(credential.space, credential.key_id, key.digest(who, "principal"), reader)
+    return key.digest(credential.key_id if credential.owner_kind == "key" else credential.owner.hex, "principal")
 
 
 async def evidence(resources: Resources, lookup_key: UUID, kind: str, named: str) -> Evidence:

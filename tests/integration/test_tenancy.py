@@ -101,6 +101,10 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("post", "/v1/agent-memory/notes/{note}/retire"): {"agent": "support"},
     ("get", "/v1/agent-memory/notes/{note}/versions"): None,
     ("post", "/v1/agent-memory/search"): {"query": CANARY},
+    ("get", "/v1/agent-memory/proposals"): None,
+    ("get", "/v1/agent-memory/proposals/{proposal}"): None,
+    ("post", "/v1/agent-memory/proposals/{proposal}/approve"): {},
+    ("post", "/v1/agent-memory/proposals/{proposal}/reject"): {"reason_code": "other"},
     ("get", "/v1/agent-memory/export"): None,
     ("get", "/v1/agent-memory/block"): None,
     ("get", "/v1/agent-memory/task-section"): None,
@@ -123,6 +127,8 @@ async def victim(mint: "Mint", remember: "Remember", client: "httpx.AsyncClient"
     await remember(key, f"likes {CANARY}")
     await turn_on(resources, key)
     assert (await client.post("/v1/agent-memory/notes", json=NOTE, headers=key.headers)).status_code == 201
+    for_all = NOTE | {"visibility": "space", "title": "Of all"}
+    assert (await client.post("/v1/agent-memory/notes", json=for_all, headers=key.headers)).status_code == 202
     hook = BODIES["put", "/v1/webhooks/{name}"]
     assert (await client.put("/v1/webhooks/victims", json=hook, headers=key.headers)).status_code == 200
     async with resources.database.begin(key.space) as tx:
@@ -173,6 +179,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
     async with resources.database.begin(victim.space) as tx:
         connection = await driver(tx)
         receipt = await connection.fetchval("SELECT id FROM receipts WHERE space_id = $1 LIMIT 1", victim.space)
+        proposal = await connection.fetchval("SELECT id FROM proposals WHERE space_id = $1 LIMIT 1", victim.space)
         note = await connection.fetchval("SELECT id FROM notes WHERE space_id = $1 LIMIT 1", victim.space)
         subject = await connection.fetchval(
             "SELECT subject_id FROM conversations WHERE space_id = $1 ORDER BY id LIMIT 1", victim.space
@@ -186,6 +193,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
         "erasure": str(erasure),
         "receipt": receipts.opaque(receipt),
         "note": f"note_{note.hex}",
+        "proposal": f"prop_{proposal.hex}",
         "profile_id": f"sub_{subject.hex}",
     }
 
@@ -198,6 +206,7 @@ MADE_UP = {
     "erasure": str(uuid4()),
     "receipt": f"rct_{uuid4().hex}",
     "note": f"note_{uuid4().hex}",
+    "proposal": f"prop_{uuid4().hex}",
     "profile_id": f"sub_{uuid4().hex}",
 }
 
