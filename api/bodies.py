@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import pydantic_core
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from api.problems import Problem, too_large
 
@@ -33,11 +33,15 @@ def _announced(headers: Headers) -> int:
 
 
 async def _read(request: Request, limit: int) -> bytes:
-    arrived = bytearray()
-    async for chunk in request.stream():
-        arrived += chunk
+    arrived, comes_more = bytearray(), True
+    while comes_more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        arrived += message.get("body", b"")
         if len(arrived) > limit:
             raise too_large("body_bytes", limit)
+        comes_more = message.get("more_body", False)
     return bytes(arrived)
 
 

@@ -49,8 +49,9 @@ class Meters:
         self.tokens = self._counter("model_tokens", "Their tokens; cached ones are a part of input.", "job", "kind")
 
     def count_turns(self, accepted: int, duplicates: int) -> None:
-        self._accepted.inc(accepted)
-        self._duplicates.inc(duplicates)
+        for counter, turns in ((self._accepted, accepted), (self._duplicates, duplicates)):
+            if turns:
+                counter.inc(turns)
 
     def count_ignored(self, headers: Iterable[str]) -> None:
         for header in headers:

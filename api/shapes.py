@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -40,12 +41,17 @@ class Ask(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_only(cls, said: Any) -> Any:
-        if isinstance(said, dict) and (unknown := said.keys() - cls.model_fields.keys()):
+        if isinstance(said, dict) and (unknown := said.keys() - _fields(cls)):
             taken = f"is not known here; taken are {', '.join(cls.model_fields)}"
             # A name that is none of ours may be anybody's words: only what can be a slip of the pen is repeated.
             places = {name if _SLIP.fullmatch(name) else "body" for name in unknown}
             raise invalid(*((place, taken) for place in sorted(places)[:_MOST_NAMED]))
         return said
+
+
+@cache
+def _fields(ask: type[Ask]) -> frozenset[str]:
+    return frozenset(ask.model_fields)
 
 
 class LogAsk(Ask):

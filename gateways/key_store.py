@@ -5,13 +5,13 @@ it could open is behind the fence of the data database already.
 """
 
 import os
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import asyncpg
-from cachetools import TTLCache
 
 from gateways import masters
 from gateways.masters import Masters, Wrap
@@ -21,6 +21,7 @@ from privacy.sealing import SealingKey
 
 _KEPT = 50_000  # keys in memory at most
 _FRESH = 300.0  # seconds that one is trusted without asking again
+_NONE: tuple[float, None] = (float("-inf"), None)
 
 
 class KeyGone(Exception):
@@ -33,7 +34,7 @@ class KeyStore:
 
     pool: asyncpg.Pool
     masters: Masters
-    _open: "TTLCache[UUID, SealingKey]" = field(default_factory=lambda: TTLCache(maxsize=_KEPT, ttl=_FRESH), repr=False)
+    _open: dict[UUID, tuple[float, SealingKey]] = field(default_factory=dict, repr=False)  # as fetched, oldest first
 
     async def make(self, key_id: UUID, purpose: str) -> SealingKey:
         """A new key under that id. Purpose: `subject` or `space`."""
@@ -50,11 +51,11 @@ class KeyStore:
 
     async def key(self, key_id: UUID) -> SealingKey:
         """The key of a subject or space; KeyGone when it was destroyed."""
-        return self._open.get(key_id) or (await self.keys([key_id]))[key_id]
+        return self._recall(key_id) or (await self.keys([key_id]))[key_id]
 
     async def keys(self, key_ids: Sequence[UUID]) -> dict[UUID, SealingKey]:
         """Many at once; KeyGone when any is missing."""
-        found = {key_id: key for key_id in key_ids if (key := self._open.get(key_id))}
+        found = {key_id: key for key_id in key_ids if (key := self._recall(key_id))}
         missing = [key_id for key_id in set(key_ids) if key_id not in found]
         if missing:
             found |= await self._fetch(missing)
@@ -64,7 +65,7 @@ class KeyStore:
 
     async def key_of_deployment(self, key_id: UUID, purpose: str) -> SealingKey:
         """A key that there is one of: made by the first who asks, and of several at once by one."""
-        known = self._open.get(key_id)
+        known = self._recall(key_id)
         if known is not None:
             return known
 
@@ -96,8 +97,16 @@ class KeyStore:
         opened = (SealingKey(row["id"], self.masters.unwrap(row["id"], row["wrapped"])) for row in rows)
         return {key.id: self._remember(key) for key in opened}
 
+    def _recall(self, key_id: UUID) -> SealingKey | None:
+        fetched_at, key = self._open.get(key_id, _NONE)
+        return key if time.monotonic() - fetched_at < _FRESH else None
+
     def _remember(self, key: SealingKey) -> SealingKey:
-        self._open[key.id] = key
+        now = time.monotonic()
+        self._open.pop(key.id, None)
+        self._open[key.id] = (now, key)
+        while len(self._open) > _KEPT or now - next(iter(self._open.values()))[0] >= _FRESH:
+            self._open.pop(next(iter(self._open)))
         return key
 
 

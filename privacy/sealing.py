@@ -35,7 +35,8 @@ class SealingKey:
     def __init__(self, key_id: UUID, secret: bytes) -> None:
         self.id, self._name = key_id, key_id.bytes
         self._aead = AESGCM(secret)
-        self._digests = hmac.digest(secret, b"afterturn/digest", hashlib.sha256)
+        digests = hmac.digest(secret, b"afterturn/digest", hashlib.sha256)
+        self._digests = hmac.new(digests, digestmod=hashlib.sha256)  # copied for each: the key is set up once
 
     def seal(self, text: str, purpose: str) -> Sealed:
         """`text` (no lone surrogates) under this key, for one purpose: the column's name."""
@@ -54,7 +55,9 @@ class SealingKey:
 
     def digest(self, text: str, purpose: str) -> bytes:
         """16 bytes that are equal for equal texts under this key, and tell nothing without it."""
-        return hmac.digest(self._digests, f"{purpose}\0{text}".encode(), hashlib.sha256)[:16]
+        digest = self._digests.copy()
+        digest.update(f"{purpose}\0{text}".encode())
+        return digest.digest()[:16]
 
     def _bound(self, purpose: str) -> bytes:
         return self._name + purpose.encode()
