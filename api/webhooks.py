@@ -5,10 +5,11 @@ import json
 import os
 import time
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field
 
 from api import problems
@@ -17,11 +18,12 @@ from api.document import opens
 from api.door import Door
 from api.problems import Problem
 from api.shapes import Ask
-from gateways.webhook_sender import Refused, address
+from gateways.webhook_sender import Refused, address, message_id
 from models import receipt as receipts
 from models import webhook as webhooks
 from models.announcement import Event
 from models.api_key import Scope
+from models.columns import utc_now
 from models.database import Connection, driver
 from models.receipt import Receipt
 from models.webhook import SEALED_SECRETS, SEALED_URL, Webhook
@@ -65,6 +67,34 @@ class WebhookList(BaseModel):
     """By name."""
 
     webhooks: list[WebhookShown]
+
+
+class DeliveryState(StrEnum):
+    """Where a delivery stands."""
+
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    PARKED = "parked"
+
+
+class DeliveryShown(BaseModel):
+    """`id` is the webhook-id under which it is sent. `attempts` since it was first due, or sent back."""
+
+    id: str
+    event: str
+    state: DeliveryState
+    attempts: int
+    error: str | None
+    created_at: datetime
+    due_at: datetime | None = Field(description="When it is tried next, where it waits.")
+    finished_at: datetime | None
+
+
+class DeliveryPage(BaseModel):
+    """Newest first. `next` is the `before` of the next page, absent on the last one."""
+
+    deliveries: list[DeliveryShown]
+    next: int | None = None
 
 
 class Retried(BaseModel):
@@ -133,15 +163,38 @@ async def remove_webhook(name: _Name, desk: AtDesk, caller: Calling) -> Response
     return Response(status_code=204)
 
 
+@router.get("/{name}/deliveries", **opens(Scope.SECURITY, 404, 422, body=False, of_a_person=False))
+async def list_deliveries(
+    name: _Name,
+    desk: AtDesk,
+    caller: Calling,
+    state: DeliveryState | None = None,
+    before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> DeliveryPage:
+    """What an endpoint was told in the last 30 days, and what it is still to be told."""
+    space = caller.credential.space
+    async with desk.resources.database.begin(space) as tx:
+        connection = await driver(tx)
+        if not await webhooks.listed(connection, space, name):
+            raise problems.not_found()
+        rows = await webhooks.deliveries(connection, space, name, state, before, limit + 1)
+    page = [DeliveryShown(**{**row, "id": message_id(row["announcement_id"])}) for row in rows[:limit]]
+    return DeliveryPage(deliveries=page, next=rows[limit - 1]["id"] if len(rows) > limit else None)
+
+
 @router.post("/{name}/retry", **opens(Scope.SECURITY, 404, 422, body=False, of_a_person=False))
 async def retry_webhook(name: _Name, desk: AtDesk, caller: Calling) -> Retried:
     """Sends what is parked once more, for a day."""
     credential = caller.credential
     async with desk.resources.database.begin(credential.space) as tx:
         connection = await driver(tx)
-        if not await webhooks.listed(connection, credential.space, name):
+        if await webhooks.sealed_secrets(connection, credential.space, name) is None:
             raise problems.not_found()
-        return Retried(retried=await webhooks.retry(connection, credential.space, name))
+        retried = await webhooks.retry(connection, credential.space, name, utc_now())
+        ids, counts = {"webhook": name}, {"deliveries": retried}
+        await receipts.write(connection, Receipt(credential.space, credential.key_id, "webhook.retried", ids, counts))
+    return Retried(retried=retried)
 
 
 async def _check(ask: WebhookAsk, *, allow_private: bool) -> None:

@@ -2,6 +2,7 @@
 
 The name is resolved once, every address that it has must be public, and the connection goes to that very address, so
 that a second answer of the name server cannot lead elsewhere. No redirect is followed, no proxy asked, no answer read.
+Certificates are checked against the public authorities, or those that SSL_CERT_FILE names.
 """
 
 import asyncio
@@ -10,7 +11,9 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from uuid import UUID
 
 import httpx
 from standardwebhooks.webhooks import Webhook
@@ -18,6 +21,14 @@ from standardwebhooks.webhooks import Webhook
 DEADLINE = 10.0  # seconds for all of it: resolving, connecting, sending, the answer's head
 GONE = "gone"  # the endpoint says that it is no more
 
+_BUSY = (
+    "http_401",
+    "http_403",
+    "http_404",
+    "http_408",
+    "http_425",
+    "http_429",
+)  # said of the endpoint, not of a message
 _GLOBAL_UNICAST = ip_network("2000::/3")
 _LEADS_ELSEWHERE = [
     ip_network(net) for net in ("2002::/16", "2001::/23", "192.88.99.0/24")
@@ -39,7 +50,7 @@ class Message:
 
 
 async def send(url: str, secrets: Sequence[str], message: Message, *, allow_private: bool) -> str | None:
-    """None when the endpoint took it (2xx), else a code that says why not: `gone`, `http_500`, `timeout`, …"""
+    """None when the endpoint took it (2xx), else a code that says why not: `gone`, `http_500`, `timeout`, `bad_certificate`, …"""
     try:
         async with asyncio.timeout(DEADLINE):
             status = await _post(url, _headers(secrets, message), message.body, allow_private=allow_private)
@@ -47,11 +58,21 @@ async def send(url: str, secrets: Sequence[str], message: Message, *, allow_priv
         return str(refused)
     except (TimeoutError, httpx.TimeoutException):
         return "timeout"
-    except (httpx.HTTPError, ssl.SSLError, OSError):
-        return "unreachable"
+    except (httpx.HTTPError, ssl.SSLError, OSError) as error:
+        return "bad_certificate" if _is_about_certificate(error) else "unreachable"
     if status == httpx.codes.GONE:
         return GONE
     return None if httpx.codes.is_success(status) else f"http_{status}"
+
+
+def message_id(announcement: UUID) -> str:
+    """The webhook-id under which an announcement is sent, each time."""
+    return f"msg_{announcement.hex}"
+
+
+def is_refusal(error: str) -> bool:
+    """Whether it was this one message that the endpoint would not take, so that others may well arrive."""
+    return error.startswith("http_4") and error not in _BUSY
 
 
 async def address(url: str, *, allow_private: bool) -> str:
@@ -113,7 +134,18 @@ async def _post(url: str, headers: Mapping[str, str], body: bytes, *, allow_priv
     named = {**headers, "host": parts.netloc.decode("ascii")}
     extensions = {"sni_hostname": parts.raw_host.decode("ascii")}
     async with (
-        httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=DEADLINE) as client,
+        httpx.AsyncClient(verify=_trusted(), trust_env=False, follow_redirects=False, timeout=DEADLINE) as client,
         client.stream("POST", pinned, content=body, headers=named, extensions=extensions) as answer,
     ):
         return answer.status_code
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return httpx.create_ssl_context()  # read once: the list is long
+
+
+def _is_about_certificate(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None

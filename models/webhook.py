@@ -40,13 +40,13 @@ class Webhook(SQLModel, table=True):
 
 
 class Delivery(SQLModel, table=True):
-    """`since` is when it was first due, or sent back by an operator; `error` a code."""
+    """`since` is when it was first due, or sent back by an operator; `due_at` when it is next; `error` a code."""
 
     __tablename__ = "deliveries"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'delivered', 'parked')", name="delivery_state"),
         Index("deliveries_waiting", "webhook_id", "id", postgresql_where=text("state = 'waiting'")),
-        Index("deliveries_of_webhook", "webhook_id", "state"),
+        Index("deliveries_of_webhook", "webhook_id", "state", "id"),
         Index("deliveries_of_announcement", "announcement_id"),
     )
 
@@ -58,6 +58,7 @@ class Delivery(SQLModel, table=True):
     attempts: int = Field(sa_column=Column(Integer, nullable=False, server_default="0"))
     error: str | None = None
     since: datetime = created()
+    due_at: datetime = created()
     finished_at: datetime | None = moment(nullable=True)
 
 
@@ -66,6 +67,7 @@ class Due:
     """One delivery that is to be tried now, with what it says. `space_key` names the key that opens the rest."""
 
     delivery: int
+    attempts: int
     announcement: UUID
     event: str
     ids: dict[str, Any]
@@ -121,47 +123,68 @@ async def listed(connection: Connection, space_id: int, name: str | None = None)
     return rows
 
 
-async def retry(connection: Connection, space_id: int, name: str) -> int:
+_DELIVERIES = """
+SELECT d.id, d.announcement_id, a.event, d.state, d.attempts, d.error, a.created_at, d.finished_at,
+       CASE WHEN d.state = 'waiting' THEN greatest(d.due_at, w.resume_at) END AS due_at
+FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id JOIN announcements a ON a.id = d.announcement_id
+WHERE w.space_id = $1 AND w.name = $2 AND ($3::text IS NULL OR d.state = $3) AND ($4::bigint IS NULL OR d.id < $4)
+ORDER BY d.id DESC LIMIT $5
+"""
+
+
+async def deliveries(
+    connection: Connection, space_id: int, name: str, state: str | None, before: int | None, most: int
+) -> Sequence[Any]:
+    """What an endpoint was told or is still to be told, newest first."""
+    rows: Sequence[Any] = await connection.fetch(_DELIVERIES, space_id, name, state, before, most)
+    return rows
+
+
+async def retry(connection: Connection, space_id: int, name: str, now: datetime) -> int:
     """What is parked is due again, for a day. Answers how many."""
     done = await connection.execute(
         """
-        UPDATE deliveries d SET state = 'waiting', attempts = 0, since = clock_timestamp(), finished_at = NULL
+        UPDATE deliveries d SET state = 'waiting', attempts = 0, since = $3, due_at = $3, finished_at = NULL
         FROM webhooks w WHERE w.id = d.webhook_id AND w.space_id = $1 AND w.name = $2
             AND NOT w.disabled AND d.state = 'parked'
         """,
-        *(space_id, name),
+        *(space_id, name, now),
     )
-    await connection.execute("UPDATE webhooks SET resume_at = now() WHERE space_id = $1 AND name = $2", space_id, name)
+    await connection.execute(
+        "UPDATE webhooks SET resume_at = $3 WHERE space_id = $1 AND name = $2", space_id, name, now
+    )
     return int(done.split()[-1])
 
 
-async def waiting(connection: Connection) -> Sequence[tuple[int, UUID]]:
+async def waiting(connection: Connection, now: datetime) -> Sequence[tuple[int, UUID]]:
     """Space and id of every endpoint to which something can be sent now, over all spaces."""
     rows = await connection.fetch(
         """
-        SELECT space_id, id FROM webhooks w WHERE NOT disabled AND resume_at <= now()
-            AND EXISTS (SELECT FROM deliveries d WHERE d.webhook_id = w.id AND d.state = 'waiting')
-        """
+        SELECT space_id, id FROM webhooks w WHERE NOT disabled AND resume_at <= $1
+            AND EXISTS (SELECT FROM deliveries d WHERE d.webhook_id = w.id AND d.state = 'waiting' AND d.due_at <= $1)
+        """,
+        now,
     )
     return [(row["space_id"], row["id"]) for row in rows]
 
 
 _NEXT = """
-SELECT d.id, a.id AS announcement, a.event, a.ids::text AS ids, a.created_at, w.url, w.secrets, s.lookup_key
-FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id AND d.state = 'waiting'
+SELECT d.id, d.attempts, a.id AS announcement, a.event, a.ids::text AS ids, a.created_at, w.url, w.secrets, s.lookup_key
+FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id AND d.state = 'waiting' AND d.due_at <= $3
     JOIN announcements a ON a.id = d.announcement_id JOIN spaces s ON s.id = w.space_id
-WHERE w.space_id = $1 AND w.id = $2 AND NOT w.disabled AND w.resume_at <= clock_timestamp()
+WHERE w.space_id = $1 AND w.id = $2 AND NOT w.disabled AND w.resume_at <= $3
 ORDER BY d.id LIMIT 1
 """
 
 
-async def next_due(connection: Connection, space_id: int, webhook: UUID) -> Due | None:
-    """The oldest delivery of an endpoint that waits; None where nothing is to be sent now."""
-    row = await connection.fetchrow(_NEXT, space_id, webhook)
+async def next_due(connection: Connection, space_id: int, webhook: UUID, now: datetime) -> Due | None:
+    """The oldest delivery of an endpoint that is due; None where nothing is to be sent now."""
+    row = await connection.fetchrow(_NEXT, space_id, webhook, now)
     if row is None:
         return None
     return Due(
         delivery=row["id"],
+        attempts=row["attempts"],
         announcement=row["announcement"],
         event=row["event"],
         ids=json.loads(row["ids"]),
@@ -172,52 +195,53 @@ async def next_due(connection: Connection, space_id: int, webhook: UUID) -> Due 
     )
 
 
-async def delivered(connection: Connection, space_id: int, webhook: UUID, delivery: int) -> None:
+async def delivered(connection: Connection, space_id: int, webhook: UUID, delivery: int, now: datetime) -> None:
     """It has arrived; what arrived long ago is forgotten."""
     await connection.execute(
         """
-        UPDATE deliveries SET state = 'delivered', attempts = attempts + 1, error = NULL, finished_at = clock_timestamp()
+        UPDATE deliveries SET state = 'delivered', attempts = attempts + 1, error = NULL, finished_at = $3
         WHERE space_id = $1 AND id = $2 AND state = 'waiting'
         """,
-        *(space_id, delivery),
+        *(space_id, delivery, now),
     )
     await connection.execute(
         """
         DELETE FROM deliveries
-        WHERE space_id = $1 AND webhook_id = $2 AND state = 'delivered' AND finished_at < now() - $3::interval
+        WHERE space_id = $1 AND webhook_id = $2 AND state = 'delivered' AND finished_at < $3
         """,
-        *(space_id, webhook, _KEPT),
+        *(space_id, webhook, now - _KEPT),
     )
 
 
 _FAILED = """
-UPDATE deliveries SET attempts = attempts + 1, error = $3,
-    state = CASE WHEN since + $4::interval <= clock_timestamp() THEN 'parked' ELSE state END,
-    finished_at = CASE WHEN since + $4::interval <= clock_timestamp() THEN clock_timestamp() END
-WHERE space_id = $1 AND id = $2 AND state = 'waiting' RETURNING attempts
+UPDATE deliveries SET attempts = attempts + 1, error = $3, due_at = $5,
+    state = CASE WHEN since <= $4::timestamptz - $6::interval THEN 'parked' ELSE state END,
+    finished_at = CASE WHEN since <= $4::timestamptz - $6::interval THEN $4::timestamptz END
+WHERE space_id = $1 AND id = $2 AND state = 'waiting'
 """
 
 
-async def failed(connection: Connection, space_id: int, delivery: int, error: str) -> int:
-    """It did not arrive: it waits, or is parked when a day has gone. Answers how often it was tried."""
-    return await connection.fetchval(_FAILED, space_id, delivery, error, TRIED_FOR) or 1
+async def failed(
+    connection: Connection, space_id: int, delivery: int, error: str, now: datetime, due_at: datetime
+) -> None:
+    """It did not arrive: it waits, not before `due_at`, or is parked when a day has gone."""
+    await connection.execute(_FAILED, space_id, delivery, error, now, due_at, TRIED_FOR)
 
 
-async def pause(connection: Connection, space_id: int, webhook: UUID, seconds: float) -> None:
-    """Nothing is sent to the endpoint for so long."""
+async def pause(connection: Connection, space_id: int, webhook: UUID, until: datetime) -> None:
+    """Nothing is sent to the endpoint until then."""
     await connection.execute(
-        "UPDATE webhooks SET resume_at = clock_timestamp() + $3::interval WHERE space_id = $1 AND id = $2",
-        *(space_id, webhook, timedelta(seconds=seconds)),
+        "UPDATE webhooks SET resume_at = $3 WHERE space_id = $1 AND id = $2", space_id, webhook, until
     )
 
 
-async def disable(connection: Connection, space_id: int, webhook: UUID, error: str) -> None:
+async def disable(connection: Connection, space_id: int, webhook: UUID, error: str, now: datetime) -> None:
     """The endpoint is gone, as it said: nothing more is sent, and what waits is parked."""
     await connection.execute("UPDATE webhooks SET disabled = true WHERE space_id = $1 AND id = $2", space_id, webhook)
     await connection.execute(
         """
-        UPDATE deliveries SET state = 'parked', error = $3, finished_at = clock_timestamp()
+        UPDATE deliveries SET state = 'parked', error = $3, finished_at = $4
         WHERE space_id = $1 AND webhook_id = $2 AND state = 'waiting'
         """,
-        *(space_id, webhook, error),
+        *(space_id, webhook, error, now),
     )

@@ -7,7 +7,8 @@ from migrations.guard import guard
 revision = "0007"
 down_revision = "0006"
 
-# A delivery is born with its announcement. An endpoint that failed waits as a whole, until `resume_at`.
+# A delivery is born with its announcement. An endpoint that failed waits as a whole, until `resume_at`; what it would not
+# take waits alone, until `due_at`.
 _STATEMENTS = (
     """
     CREATE TABLE webhooks (
@@ -34,11 +35,12 @@ _STATEMENTS = (
         attempts integer NOT NULL DEFAULT 0,
         error text,
         since timestamptz NOT NULL DEFAULT clock_timestamp(),
+        due_at timestamptz NOT NULL DEFAULT now(),
         finished_at timestamptz
     )
     """,
     "CREATE INDEX deliveries_waiting ON deliveries (webhook_id, id) WHERE state = 'waiting'",
-    "CREATE INDEX deliveries_of_webhook ON deliveries (webhook_id, state)",
+    "CREATE INDEX deliveries_of_webhook ON deliveries (webhook_id, state, id)",
     "CREATE INDEX deliveries_of_announcement ON deliveries (announcement_id)",
 )
 

@@ -91,6 +91,7 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("get", "/v1/webhooks/{name}"): None,
     ("put", "/v1/webhooks/{name}"): {"url": "https://93.184.215.14/x", "events": ["export.ready"]},
     ("delete", "/v1/webhooks/{name}"): None,
+    ("get", "/v1/webhooks/{name}/deliveries"): None,
     ("post", "/v1/webhooks/{name}/retry"): None,
     ("delete", "/v1/holds/{profile_id}"): None,
     ("get", "/v1/agent-memory/notes"): None,
