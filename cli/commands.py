@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli import groups
+from cli import groups, proposal_group
 from cli.options import Agent, As, Context, DataDir, Json, Space
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.add_typer(groups.keys, name="keys")
 app.add_typer(groups.observations, name="observations")
+app.add_typer(proposal_group.proposals, name="proposals")
 app.add_typer(groups.quarantine, name="quarantine")
 app.add_typer(groups.receipts, name="receipts")
 

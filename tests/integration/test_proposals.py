@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cli import proposals as cli
+from cli.failure import Failed, WrongUse
+from intake.review import Reason
+from models import note as notes
+from models import proposal as proposals
 from tests.integration.notebook import ROUTE, STEPS, Notebook, numbered
 
 if TYPE_CHECKING:
@@ -222,3 +227,42 @@ async def test_lists_of_proposals_go_on_from_page_to_page(book: Notebook) -> Non
     rest = (await book.ask("GET", PROPOSALS, book.reviewer, limit=3, after=first["next"])).json()
     assert [one["id"] for one in first["proposals"] + rest["proposals"]] == made
     assert "next" not in rest
+
+
+async def test_an_operator_decides_at_the_command_line(book: Notebook) -> None:
+    key = await book.agent("support")
+    note = await book.note(key)
+    first = await proposed(book, key, body=STEPS["body"] + " Twice is harmless.")
+    second = await proposed(book, key, **numbered(2))
+    resources: Resources = book.resources
+    listed = await cli.listed(resources, book.name, "pending")
+    assert [proposals.opaque(one.id) for one in listed] == [first, second]
+    shown, others = await cli.beside(resources, book.name, first)
+    assert [notes.opaque(one.id) for one in others] == [note]
+    assert any(line.startswith("+") and "harmless" in line for line in cli._lines(shown, others))
+    made = await cli.approved(resources, book.name, first, cli.Edits(title="Credits", tags="ERP, erp").changes())
+    assert (made.draft.title, made.draft.tags) == ("Credits", ("erp",))
+    rejected = await cli.rejected(resources, book.name, second, Reason.OUTDATED)
+    assert (rejected.state, rejected.reason_code) == ("rejected", "outdated")
+    (receipt,) = await book.receipts("proposal.approved")
+    assert receipt["actor"].startswith("cli:")
+    with pytest.raises(Failed, match="rejected already"):
+        await cli.approved(resources, book.name, second, {})
+    with pytest.raises(Failed, match="no such proposal"):
+        await cli.beside(resources, book.name, f"prop_{'0' * 32}")
+    with pytest.raises(Failed, match="email_address"):
+        await cli.approved(resources, book.name, await proposed(book, key, **numbered(3)), {"body": "ana@example.org"})
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        cli.Edits(title=" "),
+        cli.Edits(body="x" * 2_001),
+        cli.Edits(tags="a,b,c,d,e,f,g,h,i"),
+        cli.Edits(visibility="all"),
+    ],
+)
+def test_edits_that_no_note_takes_are_wrong_use(edits: cli.Edits) -> None:
+    with pytest.raises(WrongUse):
+        edits.changes()
