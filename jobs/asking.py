@@ -13,7 +13,8 @@ from uuid import UUID
 
 from memory.outcome import Answer, Outcome, Prompt
 from models import model_answer, model_usage
-from models.database import Database
+from models.announcement import Event, announce_once
+from models.database import Database, driver
 from models.model_answer import SEALED_ANSWER, ModelAnswer
 from models.model_usage import ModelUsage
 from models.work import Claim
@@ -78,15 +79,26 @@ class Asker:
         return Answer(Outcome(outcome), text, finish_reason=finish)
 
     async def _wait_for_leave(self, claim: Claim, prompt: Prompt) -> None:
-        if self.daily_tokens:
-            async with self.database.begin(claim.space_id) as tx:
-                spent = await model_usage.spent_today(tx, claim.space_id)
-            if spent >= self.daily_tokens:
-                raise Wait("daily_cap", _UNTIL_TOMORROW)
+        if self.daily_tokens and await self._is_spent(claim.space_id):
+            raise Wait("daily_cap", _UNTIL_TOMORROW)
         # Four characters a token is near enough for a rate; the usage rows hold what the server counted.
         wait = await self.pace.acquire((len(prompt.instructions) + len(prompt.data)) // 4)
         if wait > 0:
             raise Wait("paced", wait)
+
+    async def _is_spent(self, space: int) -> bool:
+        """Whether the space has used up its tokens of today; the first to find it so tells the space's webhooks."""
+        async with self.database.begin(space) as tx:
+            day, spent = await model_usage.spent_today(tx, space)
+            if spent < self.daily_tokens:
+                return False
+            capped: dict[str, str | int] = {
+                "cap": "model_daily_tokens",
+                "tokens": self.daily_tokens,
+                "day": day.isoformat(),
+            }
+            await announce_once(await driver(tx), space, Event.USAGE_CAPPED, capped)
+        return True
 
     async def _record(
         self, claim: Claim, subject: UUID, key: SealingKey, step: str, answer: Answer, latency_ms: int

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 
 from sqlalchemy import Column, Index, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
@@ -13,6 +13,8 @@ from sqlmodel import Field, SQLModel
 
 from models.columns import created, space
 from models.database import Connection
+
+_ONCE = UUID("6d0bd7f0-40bb-4f0f-8a55-3d0a3c4f4f5e")  # under which ids are made of what may be said once
 
 
 class Event(StrEnum):
@@ -43,13 +45,28 @@ class Announcement(SQLModel, table=True):
 async def announce(connection: Connection, space: int, event: Event, ids: Mapping[str, str | int]) -> UUID:
     """Writes it in the caller's transaction, which is bound to the space. Delivery is the webhook job's."""
     announcement = uuid4()
-    await connection.execute(
-        "INSERT INTO announcements (id, space_id, event, ids) VALUES ($1, $2, $3, $4::text::jsonb)",
+    await _write(connection, space, announcement, event, ids)
+    return announcement
+
+
+async def announce_once(connection: Connection, space: int, event: Event, ids: Mapping[str, str | int]) -> bool:
+    """As `announce`, but the same ids are announced a single time, whoever comes with them; False: they were before."""
+    named = json.dumps([space, event, dict(ids)], sort_keys=True)
+    return await _write(connection, space, uuid5(_ONCE, named), event, ids)
+
+
+async def _write(
+    connection: Connection, space: int, announcement: UUID, event: Event, ids: Mapping[str, str | int]
+) -> bool:
+    done = await connection.execute(
+        "INSERT INTO announcements (id, space_id, event, ids) VALUES ($1, $2, $3, $4::text::jsonb) ON CONFLICT DO NOTHING",
         *(announcement, space, event, json.dumps(dict(ids))),
     )
+    if done != "INSERT 0 1":
+        return False
     await connection.execute(
         "INSERT INTO deliveries (space_id, webhook_id, announcement_id)"
         " SELECT $1, id, $2 FROM webhooks WHERE space_id = $1 AND NOT disabled AND $3 = ANY (events)",
         *(space, announcement, str(event)),
     )
-    return announcement
+    return True

@@ -1,6 +1,6 @@
 """What the model cost: one row per call, by job and space. No text, no person."""
 
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import BigInteger, Column, Index, func
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -28,10 +28,12 @@ class ModelUsage(SQLModel, table=True):
     created_at: datetime = created()
 
 
-async def spent_today(session: AsyncSession, space: int) -> int:
-    """Tokens that a space spent since midnight UTC."""
+async def spent_today(session: AsyncSession, space: int) -> tuple[date, int]:
+    """The day in UTC, and the tokens that a space spent since it began."""
     today = func.date_trunc("day", func.now(), "UTC")
-    query = select(func.coalesce(func.sum(col(ModelUsage.input_tokens) + col(ModelUsage.output_tokens)), 0)).where(
-        col(ModelUsage.space_id) == space, col(ModelUsage.created_at) >= today
-    )
-    return int((await session.execute(query)).scalar_one())
+    query = select(
+        func.timezone("UTC", today),
+        func.coalesce(func.sum(col(ModelUsage.input_tokens) + col(ModelUsage.output_tokens)), 0),
+    ).where(col(ModelUsage.space_id) == space, col(ModelUsage.created_at) >= today)
+    began, spent = (await session.execute(query)).one()
+    return began.date(), int(spent)
