@@ -84,7 +84,7 @@ async def fill(
     beat: Beat,
 ) -> list[Contents]:
     """Writes everything; answers what went in, by data set. `counted` are rows by data set, expired ones included."""
-    await press.put("README.txt", package_manifest.README)
+    await press.put("README.txt", package_manifest.readme([one.name for one in data_sets]))
     contents: list[Contents] = []
     sections: list[Section] = []
     for data_set in data_sets:

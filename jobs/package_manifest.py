@@ -1,6 +1,7 @@
 """What a package says about itself: its manifest, its checksums, and a word to whoever opens it."""
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,23 +9,50 @@ from typing import Any
 from uuid import UUID
 
 from jobs.package import Part
+from jobs.package_words import words
 from models import export_package
 from models import subject as subjects
 from models.registry import NOTHING_PERSONAL
 
 SCHEMA = "afterturn-export/1"
 
-README = """What is kept about one person, as of one instant
-================================================
+_README = """What is kept about you
+======================
 
-index.html           the same for people: open it in a browser; it needs no network
-manifest.json        what is in this package, what is not and why, and the SHA-256 of every file
+This folder holds everything that the service keeps about you. It shows one
+moment: what came or went later is not in it.
+
+Start here
+----------
+Open index.html with a double click. It is a page for your web browser. It
+works without the internet and sends nothing to anybody. It shows the first
+rows of everything; the files in the folder "data" hold all of them.
+
+What you will find
+------------------
+{kinds}
+
+What may look odd
+-----------------
+- Words such as <EMAIL_ADDRESS> stand where something personal was replaced
+  before it was stored. The original was never kept, so nobody can give it back.
+- Ids are made up by the service. They mean nothing outside of it, and the same
+  id is the same thing in all files.
+- Times are written as 2026-03-01T09:30:00+00:00: the day, the time, and how far
+  that clock is from world time (UTC).
+
+Keep it safe
+------------
+This folder is not locked. Whoever has it can read it.
+
+For programs
+------------
 data/NAME.jsonl      one file for each kind of data: one JSON document a line
-receipts.jsonl       what was done with the data, and by which key; with the proof where the receipt is sealed
+receipts.jsonl       what was done with the data, and by which key; with its proof
+                     where the receipt is sealed
+manifest.json        what is in this package, what is not and why, and the SHA-256
+                     of every file
 manifest-sha256.txt  checksums: `sha256sum -c manifest-sha256.txt` checks every file
-
-Texts stand as they are stored: what was personal in them was replaced when they came in, and the originals were never
-kept. Instants are ISO 8601 with their zone. Ids are opaque, and are the same in all files.
 """
 
 _LEFT_OUT = (
@@ -73,6 +101,11 @@ class Origin:
         }
 
 
+def readme(data_sets: Sequence[str]) -> str:
+    """README.txt, for people. `data_sets` by name: each is in the list, whether or not anything is kept in it."""
+    return _README.format(kinds="\n".join(_kind(one) for one in sorted(data_sets, key=lambda one: words(one).title)))
+
+
 def manifest(origin: Origin, contents: Sequence[Contents], parts: Sequence[Part]) -> str:
     """manifest.json: every data set of the registry is on it, the empty ones too."""
     document: dict[str, Any] = {
@@ -102,6 +135,12 @@ def left_out(contents: Sequence[Contents]) -> list[dict[str, str]]:
 
 def _tables() -> Mapping[str, str]:
     return {table: why for table, why in NOTHING_PERSONAL.items() if table != "receipts"}
+
+
+def _kind(data_set: str) -> str:
+    title, what = words(data_set)
+    told = textwrap.fill(f"{title}. {what}".rstrip(), 76, initial_indent="- ", subsequent_indent="  ")
+    return f"{told}\n  (data/{data_set}.jsonl)"
 
 
 def _data_set(one: Contents) -> dict[str, object]:
