@@ -1,7 +1,7 @@
 """How much work one text may cost, in units and not in time, so that the same text always ends the same way."""
 
-FLOOR = 20_000  # units that any text may use; a unit is about a microsecond
-PER_CHARACTER = 0.75
+FLOOR = 16_000  # units that any text may use; a unit is about a microsecond
+PER_CHARACTER = 0.95
 
 
 class Exhausted(Exception):

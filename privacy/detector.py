@@ -31,7 +31,8 @@ _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile("[0-9]")
 _WITH_DIGITS: tuple[Detector, ...] = (numbers, phones, identifiers, accounts, homes, births)
 _ALWAYS: tuple[Detector, ...] = (mailboxes, machines, persons, secrets)
-_CHARACTERS_FOR_A_UNIT = 8  # for the reading itself
+_CHARACTERS_FOR_A_UNIT = 4  # for the reading itself
+_UNITS_FOR_A_SPAN = 2
 
 
 def is_clean(text: str, known: Known) -> bool:
@@ -71,8 +72,11 @@ def find(text: str, known: Known, policy: Policy, budget: Budget) -> list[Span]:
     found: list[Span] = []
     for view in views(_blanked(text), budget):
         budget.spend(len(view.text) // _CHARACTERS_FOR_A_UNIT)
-        found += (_back(view, span) for span in _read(Reading(view.text, budget, policy.regions, known)))
-    return united(span for span in found if policy.operator(span.kind) is not Operator.KEEP)
+        seen = list(_read(Reading(view.text, budget, policy.regions, known)))
+        budget.spend(len(seen) * _UNITS_FOR_A_SPAN)
+        found += seen if view.starts is None else (_back(view, span) for span in seen)
+    kept = {kind for kind, operator in policy.operators.items() if operator is Operator.KEEP}
+    return united(span for span in found if span.kind not in kept)
 
 
 def _blanked(text: str) -> str:

@@ -13,8 +13,6 @@ from privacy.view import fold, plain
 from privacy.vocabulary import words
 
 _TOKEN = re.compile(r"[^\W_]+")
-_APART = {code: " " for code in range(128) if not chr(code).isalnum()}
-_LETTERS_APART = {code: " " for code in range(128) if not chr(code).isalpha()}
 _GAP = re.compile(r"[ \t\n.,_'’+\-]{0,3}")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SIGNS = re.compile(r"[0-9_@/:#]")
@@ -99,10 +97,10 @@ class Known:
         if not self.entries:
             return
         flat = plain(text)
-        if self._missing(flat):
-            return
         words = _TOKEN.findall(flat)
-        begun = {word: node for word in set(words) if (node := self._begun(word)) is not None}
+        distinct = set(words)
+        begun = {word: self.entries[word] for word in distinct if word in self.entries}
+        begun |= {word: node for word in distinct if word[-1] in _DIGITS and (node := self._numbered(word)) is not None}
         if not begun:
             return
         places = [index for index, word in enumerate(words) if word in begun and _may_be(begun[word], words, index)]
@@ -111,17 +109,10 @@ class Known:
             if span := _longest(begun[words[index]], text, flat, spans, index):
                 yield span
 
-    def _begun(self, word: str) -> _Node | None:
-        """What begins with this token; digits glued to a name ("maria1990") count for nothing."""
-        node = self.entries.get(word)
-        if node is None and word[-1] in _DIGITS and len(bare := word.rstrip(_DIGITS)) >= _SHORTEST_LOWER:
-            node = self.entries.get(bare)
-        return node
-
-    def _missing(self, flat: str) -> bool:
-        """Whether a look at the words alone shows that nothing known can be there."""
-        words = {*flat.translate(_APART).split(), *flat.translate(_LETTERS_APART).split()}
-        return words.isdisjoint(self.entries)
+    def _numbered(self, word: str) -> _Node | None:
+        """What begins with this token, which ends with digits: glued to a name ("maria1990") they count for nothing."""
+        bare = word.rstrip(_DIGITS)
+        return self.entries.get(word) or (self.entries.get(bare) if len(bare) >= _SHORTEST_LOWER else None)
 
     def is_number(self, digits: str) -> bool:
         """Whether these digits are a registered phone number, with or without its country."""

@@ -37,7 +37,7 @@ _OFFICE = re.compile(  # a public office, a repository: nobody's own
     r"|postmaster|press|imprensa)@(?:[a-z0-9-]{1,63}\.){0,6}(?:gov|gob|gouv)(?:\.[a-z]{2})?|git@[a-z0-9.-]+",
     re.IGNORECASE,
 )
-_COST = 3
+_COST = 4
 _COM_COST = 8
 _SHORTEST_GLUED = 6
 

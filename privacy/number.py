@@ -17,7 +17,7 @@ from privacy.span import Span
 _NO_SEPARATORS = {ord(sign): None for sign in " -./,\n\r"}
 _DIGIT = re.compile("[0-9]")
 _CHECK_COST = 8  # units of one look at check digits
-_CUE_COST = 3
+_CUE_COST = 8
 _WALK_COST = 3
 _SINGLY = re.compile(r"[0-9](?<![0-9][0-9])(?:([ ,.\-]|, )[0-9](?![0-9]))(?:\1[0-9](?![0-9]))*+")
 _SINGLE_KINDS = {

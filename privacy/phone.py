@@ -40,7 +40,8 @@ _INSTITUTION = re.compile(
 _WITH_COUNTRY = frozenset(("2-3-3-4", "2 3 3 4", "2-5-5"))  # a country's code without its plus
 _LINK = re.compile(r"(?:wa\.me/|tel:|sms:|callto:|[?&]phone=)\+?\Z", re.IGNORECASE)
 _EPOCH_SECONDS = range(1_400_000_000, 2_200_000_000)
-_COST = 8
+_LOOK_COST = 8  # at one row of groups
+_COST = 6
 
 # Lengths of groups and what parts them, for numbers that people write without their country and without a word of warning.
 _SHAPES = {
@@ -111,7 +112,7 @@ def _clusters(chain: re.Match[str]) -> Iterator[Group]:
 def _number(reading: Reading, chain: Sequence[Group]) -> Span | None:
     if sum([end - start for start, end in chain]) < FEWEST:
         return None
-    reading.budget.spend(_COST)
+    reading.budget.spend(_LOOK_COST)
     text = reading.text
     start = chain[0][0]
     lead = text[max(0, start - 2) : start]
