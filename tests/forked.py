@@ -4,6 +4,7 @@ Importing takes a program longer than most of what a test has it do. That `pytho
 work is shown where these are started as they stand: by the tests of `up`, of the demo and of the API's process.
 """
 
+import atexit
 import importlib
 import multiprocessing
 import os
@@ -113,4 +114,8 @@ def _run(program: Sequence[str], environment: dict[str, str], ends: list[Connect
     sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
     module, *arguments = program
     sys.argv = [module, *arguments]
-    sys.exit(importlib.import_module(module).main())
+    atexit._clear()
+    try:
+        sys.exit(importlib.import_module(module).main())
+    finally:
+        atexit._run_exitfuncs()  # a forked process ends without them, and they end its servers

@@ -41,7 +41,7 @@ async def never_breaks(client: "httpx.AsyncClient", key: "Minted", path: str, bo
         assert answer.headers["content-type"] == "application/problem+json"
 
 
-lenient = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+lenient = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("path", VALID)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import forked
+from tests.forked import Forked
 
 if TYPE_CHECKING:
     from conftest import Mint
@@ -62,6 +63,18 @@ def process(settings: "Settings") -> Iterator[tuple[subprocess.Popen[bytes], int
         started.communicate()
 
 
+@pytest.fixture
+def begun(settings: "Settings") -> Iterator[tuple[Forked, int]]:
+    port = free_port()
+    started = Forked(["api.__main__"], environment(settings, AFTERTURN_PORT=str(port)))
+    try:
+        assert until(lambda: listens(port) or started.poll() is not None), started
+        yield started, port
+    finally:
+        started.kill()
+        started.wait(30)
+
+
 def until(holds: object, seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while not holds() and time.monotonic() < deadline:  # type: ignore[operator]  # a function without arguments
@@ -101,10 +114,10 @@ def length(whole: bytes) -> int:
 
 
 async def test_a_process_that_is_told_to_stop_answers_what_is_in_flight(
-    process: tuple[subprocess.Popen[bytes], int], mint: "Mint"
+    begun: tuple[Forked, int], mint: "Mint"
 ) -> None:
     key = await mint()
-    started, port = process
+    started, port = begun
     said = {"agent": "support", "conversation_id": "c", "turns": [{"role": "user", "content": "my last words"}]}
     whole = request(key.secret, json.dumps(said).encode())
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
@@ -120,7 +133,7 @@ async def test_a_process_that_is_told_to_stop_answers_what_is_in_flight(
     assert head.startswith(b"HTTP/1.1 202")
     assert json.loads(body)["accepted"] == 1
     assert started.wait(timeout=30) == -signal.SIGTERM
-    assert b"Traceback" not in started.stderr.read()  # type: ignore[union-attr]  # a pipe
+    assert "Traceback" not in started.stderr.read()
 
 
 async def test_the_process_names_its_role_and_neither_its_server_nor_its_requests(

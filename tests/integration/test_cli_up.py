@@ -17,6 +17,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests import forked
+
 AFTERTURN = Path(sys.executable).with_name("afterturn")
 
 
@@ -83,9 +85,8 @@ class Deployment:
             return 0, {}
 
     def command(self, *arguments: str) -> Any:
-        done = subprocess.run(
-            [AFTERTURN, *arguments, "--data-dir", self.folder], capture_output=True, text=True, env=_bare(), check=True
-        )
+        done = forked.run(("cli.__main__", *arguments, "--data-dir", str(self.folder)), _bare())
+        assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
 
@@ -166,16 +167,13 @@ def test_whatever_dies_is_started_again_and_nothing_is_lost(deployment: Deployme
 
 
 def _refused_up(folder: Path) -> tuple[int, str]:
-    refused = subprocess.run(
-        [AFTERTURN, "up", "--data-dir", folder, "--port", "0"],
-        capture_output=True,
-        text=True,
-        env=_bare(),
-        timeout=60,
-        check=False,
-    )
+    refused = _up(folder)
     assert refused.stdout == ""
     return refused.returncode, refused.stderr
+
+
+def _up(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return forked.run(("cli.__main__", "up", "--data-dir", str(folder), "--port", "0"), _bare() | environment)
 
 
 def _said(text: str) -> dict[str, str]:
@@ -183,13 +181,7 @@ def _said(text: str) -> dict[str, str]:
 
 
 def test_a_wrong_setting_is_told_before_anything_is_started(tmp_path: Path) -> None:
-    refused = subprocess.run(
-        [AFTERTURN, "up", "--data-dir", tmp_path / "data", "--port", "0"],
-        capture_output=True,
-        text=True,
-        env=_bare() | {"AFTERTURN_REFLECTOR_THRESHOLD": "few"},
-        check=False,
-    )
+    refused = _up(tmp_path / "data", AFTERTURN_REFLECTOR_THRESHOLD="few")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith("afterturn: AFTERTURN_REFLECTOR_THRESHOLD")
     assert not (tmp_path / "data").exists()
@@ -198,13 +190,7 @@ def test_a_wrong_setting_is_told_before_anything_is_started(tmp_path: Path) -> N
 def test_a_folder_that_everybody_writes_to_holds_no_keys(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     (tmp_path / "theirs").touch()
-    refused = subprocess.run(
-        [AFTERTURN, "up", "--data-dir", tmp_path, "--port", "0"],
-        capture_output=True,
-        text=True,
-        env=_bare(),
-        check=False,
-    )
+    refused = _up(tmp_path)
     assert refused.returncode == 1
     assert "chmod o-w" in refused.stderr
     assert {entry.name for entry in tmp_path.iterdir()} == {"theirs"}

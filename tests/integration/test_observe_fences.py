@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gateways.scripted_behaviour import Asked
@@ -71,7 +71,6 @@ def naive(data: str) -> dict[str, list[int]]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(said, min_size=1, max_size=5))
 @example([(Role.ASSISTANT, "", "", "|")])
 @example([(Role.ASSISTANT, "", "", "s>")])
@@ -92,7 +91,6 @@ def test_a_reader_who_believes_every_line_still_knows_who_said_what(turns: list[
     assert "<|" not in data
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(forged, min_size=1, max_size=4), st.lists(forged, min_size=1, max_size=4))
 def test_whatever_a_model_that_was_talked_over_answers_is_about_known_turns_or_dropped(
     texts: list[str], answers: list[str]

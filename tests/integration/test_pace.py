@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis as PlainRedis
 from redis.asyncio import Redis
@@ -229,7 +229,6 @@ LIMITS = st.builds(
 
 
 @given(limits=LIMITS, steps=STEPS)
-@settings(max_examples=150, deadline=None)
 def test_the_script_and_its_stand_in_say_the_same(
     valkey: Valkey, limits: Limits, steps: list[tuple[str, int, float]]
 ) -> None:

@@ -40,16 +40,26 @@ _BIN = Path(wheel).parent / "pginstall" / "bin"
 CANARY = "heliotrope-9931"
 
 
-@pytest.fixture
-def stores(tmp_path: Path, servers: "Servers") -> Iterator[tuple["Postgres", Settings]]:
-    """Clusters of this test alone: one of them is overwritten. Valkey is the session's."""
-    data = embedded_postgres.start(tmp_path / "data")
-    keys = embedded_postgres.start(tmp_path / "keys", database="keys", role="keys")
-    asyncio.run(migrate(data.url, keys.url))
-    master = base64.b64encode(os.urandom(32)).decode()
-    yield data, load(database_url=data.url, keys_url=keys.url, redis_url=servers.valkey.url, master_key=master)
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple["Postgres", "Postgres"]]:
+    """Of these tests alone: one of them is overwritten."""
+    folder = tmp_path_factory.mktemp("drill")
+    data = embedded_postgres.start(folder / "data")
+    keys = embedded_postgres.start(folder / "keys", database="keys", role="keys")
+    yield data, keys
     keys.stop()
     data.stop()
+
+
+@pytest.fixture
+def stores(clusters: tuple["Postgres", "Postgres"], servers: "Servers") -> tuple["Postgres", Settings]:
+    """A deployment on which nothing has happened yet, with a master key of its own. Valkey is the session's."""
+    data, keys = clusters
+    for cluster in clusters:
+        postgres_tool(cluster, "psql", "-q", "-c", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    asyncio.run(migrate(data.url, keys.url))
+    master = base64.b64encode(os.urandom(32)).decode()
+    return data, load(database_url=data.url, keys_url=keys.url, redis_url=servers.valkey.url, master_key=master)
 
 
 def postgres_tool(data: "Postgres", tool: str, *arguments: str) -> bytes:

@@ -10,7 +10,7 @@ from memory.observation import MAX_TEXT, Interval, Kind, Line, Priority
 from memory.sentences import LONGEST, split
 from memory.turn import Role, Turn
 
-unhurried = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 SPRING = datetime(2025, 5, 5, 9, tzinfo=UTC)
 _PIECES = [

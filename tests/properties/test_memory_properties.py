@@ -19,7 +19,7 @@ from memory.search import search
 from memory.turn import Role, ToolCall, Turn
 
 # The machine may be busy with other tests; what is measured here is not time.
-unhurried = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,14 +5,14 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from memory import condense, reflector, tokens
 from memory.observation import Interval, Kind, Line, Priority, Rewritten
 from memory.outcome import Answer, Outcome
 
-unhurried = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 AUTUMN = datetime(2025, 10, 6, 9, tzinfo=UTC)
 _SAYINGS = [
@@ -121,6 +121,7 @@ def test_a_model_cannot_call_a_duplicate_what_says_another_number_or_name(
     aliases = st.lists(st.integers(1, len(lines)), min_size=1, max_size=8)
     changes = data.draw(st.lists(st.fixed_dictionaries({"from": aliases, "text": st.none(), "why": whys}), min_size=1))
     rewrite = reflector.read(Answer(Outcome.OK, json.dumps({"changes": changes})), lines, 10**9)
+    assume(rewrite.outcome is not Outcome.DEGENERATE)  # one that goes round in circles is not heard at all
     assert rewrite.reflection is not None
     left = [particulars(line.text) for line in rewrite.reflection.lines]
     old = {line.id: line for line in lines}
