@@ -54,12 +54,13 @@ class Fixed:
 
 
 async def prepare(connection: Connection, space: int) -> None:
-    """Binds the transaction to the space; it sees expired rows, and gives up on a lock soon."""
+    """Binds the transaction to the space; it sees expired rows, gives up on a lock soon, and no hold comes meanwhile."""
     await connection.execute(
         "SELECT set_config('afterturn.space', $1, true), set_config('afterturn.expired', 'seen', true),"
         " set_config('lock_timeout', $2, true)",
         *(str(space), _PATIENCE),
     )
+    await hold.keep_still(connection, space, alone=False)
 
 
 async def is_accepted(connection: Connection, space: int, erasure: UUID) -> bool:
@@ -79,8 +80,9 @@ async def lock(connection: Connection, erasure: UUID) -> None:
 async def lift_holds(connection: Connection, space: int, target: Mapping[str, Any]) -> int:
     """Ends holds that a backup brought back: when the erasure was accepted, none was in force."""
     lifted = await connection.execute(
-        "DELETE FROM holds WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[])"
-        " OR subject_id IN (SELECT subject_id FROM conversations WHERE space_id = $1 AND id = ANY ($3::bigint[])))",
+        "DELETE FROM holds WHERE space_id = $1 AND named IN (SELECT named FROM holds WHERE space_id = $1"
+        " AND (subject_id = ANY ($2::uuid[])"
+        " OR subject_id IN (SELECT subject_id FROM conversations WHERE space_id = $1 AND id = ANY ($3::bigint[]))))",
         *(space, [UUID(one) for one in target.get("subjects", ())], list(target.get("conversations", ()))),
     )
     return _rows(lifted)
@@ -106,13 +108,15 @@ async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> 
         space,
         people,
     )
-    owners = [*people, *{row["subject_id"] for row in conversations}]
-    if await hold.held(connection, space, owners):
+    owners = {row["subject_id"] for row in conversations}
+    numbers = [[row["id"] for row in rows] for rows in (logs, conversations)]
+    if await hold.held(connection, space, [*people, *owners]) or await hold.shares_turns(connection, space, *numbers):
         raise Held
     fixed = {
         "subjects": [one.hex for one in people],
-        "logs": [row["id"] for row in logs],
-        "conversations": [row["id"] for row in conversations],
+        "owners": sorted(one.hex for one in owners),
+        "logs": numbers[0],
+        "conversations": numbers[1],
     }
     if "agent" in target:
         fixed["agent"] = target["agent"]

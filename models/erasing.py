@@ -117,9 +117,3 @@ async def reopen(connection: Connection, erasing: Erasing, found: Mapping[str, i
         WHERE space_id = $1 AND id = $2
     """
     await connection.execute(query, erasing.space, erasing.id, json.dumps({"found": dict(found)}))
-
-
-async def is_of(connection: Connection, space: int, subject: UUID) -> bool:
-    """Whether some erasure of the space names the subject."""
-    query = "SELECT EXISTS (SELECT FROM erasures WHERE space_id = $1 AND target->'subjects' ? $2)"
-    return bool(await connection.fetchval(query, space, subject.hex))

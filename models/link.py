@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint
 from sqlmodel import Field, SQLModel
 
+from models import hold
 from models.columns import created, space
 from models.database import Connection
 
@@ -25,9 +26,11 @@ class Link(SQLModel, table=True):
 
 
 async def link(connection: Connection, space_id: int, subject: UUID, other: UUID, *, confirmed: bool) -> None:
-    """Says that two subjects are one person. Asyncpg's ForeignKeyViolationError where one of them is gone."""
+    """Says that two subjects are one person: whoever holds one holds both. Asyncpg's ForeignKeyViolationError where one of them is gone."""
     if subject == other:
         return
+    if confirmed:
+        await hold.keep_still(connection, space_id, alone=True)
     await connection.execute(
         "INSERT INTO links (space_id, subject_id, other_id, confirmed)"
         " VALUES ($1, least($2::uuid, $3::uuid), greatest($2::uuid, $3::uuid), $4)"
@@ -35,6 +38,8 @@ async def link(connection: Connection, space_id: int, subject: UUID, other: UUID
         " DO UPDATE SET confirmed = links.confirmed OR excluded.confirmed",
         *(space_id, subject, other, confirmed),
     )
+    if confirmed:
+        await hold.spread(connection, space_id, subject)
 
 
 async def leads_out(connection: Connection, space_id: int, people: Sequence[UUID]) -> bool:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from models.dataset import Holds, Keys, Row
+from models.hold import UNHELD_LOG
 from models.rows import Rows, Way, instant
 
 
@@ -47,7 +48,6 @@ GENERATIONS = Rows(
     show=_show_generation,
     order="log_id, number",
     age="created_at",
-    spared="""AND NOT EXISTS (
-        SELECT FROM logs l LEFT JOIN holds h ON h.space_id = l.space_id AND h.subject_id = l.subject_id
-        WHERE l.id = t.log_id AND (l.generation = t.number OR h.subject_id IS NOT NULL))""",
+    spared=f"""AND {UNHELD_LOG} AND NOT EXISTS (
+        SELECT FROM logs l WHERE l.id = t.log_id AND l.generation = t.number)""",
 )

@@ -29,9 +29,10 @@ _STATEMENTS = (
     CREATE TABLE holds (
         space_id bigint NOT NULL REFERENCES spaces (id),
         subject_id uuid NOT NULL REFERENCES subjects (id),
+        named uuid NOT NULL,
         actor text NOT NULL,
         placed_at timestamptz NOT NULL DEFAULT now(),
-        PRIMARY KEY (space_id, subject_id)
+        PRIMARY KEY (space_id, subject_id, named)
     )
     """,
     "ALTER TABLE logs ADD COLUMN expired_turns bigint NOT NULL DEFAULT 0",
@@ -98,28 +99,48 @@ _STATEMENTS = (
     """,
 )
 
-_HELD = {
-    "turns": "subject_id",
-    "observations": "subject_id",
-    "conversations": "subject_id",
-    "logs": "subject_id",
-    "handles": "subject_id",
-    "subjects": "id",
+# By table: what a row's subject must be none of. A turn is kept for whoever spoke, and for whose log it is in.
+_SUBJECT = "{} NOT IN (SELECT h.subject_id FROM holds h)"
+_LOG = "log_id NOT IN (SELECT l.id FROM holds h JOIN logs l ON l.space_id = h.space_id AND l.subject_id = h.subject_id)"
+_UNHELD = {
+    "turns": (_SUBJECT.format("subject_id"), _LOG),
+    "quarantine": (
+        _LOG,
+        "NOT EXISTS (SELECT FROM turns t JOIN holds h ON h.subject_id = t.subject_id WHERE t.id = turn_id)",
+    ),
+    "observations": (_SUBJECT.format("subject_id"),),
+    "generations": (_LOG,),
+    "conversations": (_SUBJECT.format("subject_id"),),
+    "logs": (_SUBJECT.format("subject_id"),),
+    "handles": (_SUBJECT.format("subject_id"),),
+    "subjects": (_SUBJECT.format("id"),),
 }
+
+# What empties a table asks no policy.
+_NO_TRUNCATE = """
+CREATE FUNCTION refuse_under_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    bound text := current_setting('afterturn.space', true);
+    held boolean;
+BEGIN
+    PERFORM set_config('afterturn.space', 'every', true);
+    held := EXISTS (SELECT FROM holds);
+    PERFORM set_config('afterturn.space', coalesce(bound, ''), true);
+    IF held THEN
+        RAISE EXCEPTION 'somebody is held: % cannot be emptied', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$
+"""
 
 
 def upgrade() -> None:
     """Runs every statement in one transaction."""
-    for statement in _STATEMENTS:
+    for statement in (*_STATEMENTS, _NO_TRUNCATE):
         op.execute(statement)
     guard("retention", "holds")
-    for table, column in _HELD.items():
-        op.execute(f"""
-            CREATE POLICY unheld ON {table} AS RESTRICTIVE FOR DELETE USING (NOT EXISTS (
-                SELECT FROM holds h WHERE h.space_id = {table}.space_id AND h.subject_id = {table}.{column}))
-        """)
-    op.execute("""
-        CREATE POLICY unheld ON generations AS RESTRICTIVE FOR DELETE USING (NOT EXISTS (
-            SELECT FROM holds h JOIN logs l ON l.subject_id = h.subject_id AND l.space_id = h.space_id
-            WHERE l.id = log_id))
-    """)
+    for table, conditions in _UNHELD.items():
+        op.execute(f"CREATE POLICY unheld ON {table} AS RESTRICTIVE FOR DELETE USING ({' AND '.join(conditions)})")
+        op.execute(
+            f"CREATE TRIGGER held BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION refuse_under_hold()"
+        )

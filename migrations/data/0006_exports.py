@@ -38,3 +38,7 @@ def upgrade() -> None:
     for statement in _STATEMENTS:
         op.execute(statement)
     guard("exports")
+    op.execute("""
+        CREATE POLICY unheld ON exports AS RESTRICTIVE FOR DELETE USING (
+            subject_id NOT IN (SELECT h.subject_id FROM holds h))
+    """)

@@ -30,3 +30,7 @@ def upgrade() -> None:
     for statement in _STATEMENTS:
         op.execute(statement)
     guard("links")
+    op.execute("""
+        CREATE POLICY unheld ON links AS RESTRICTIVE FOR DELETE USING (
+            subject_id NOT IN (SELECT h.subject_id FROM holds h) AND other_id NOT IN (SELECT h.subject_id FROM holds h))
+    """)

@@ -161,11 +161,13 @@ async def past(resources: "Resources", key: "Minted", data_set: str) -> int:
 async def sweep(resources: "Resources", key: "Minted") -> None:
     """The job, claimed and run."""
     async with resources.database.begin(key.space) as tx:
-        added = await work.add(await driver(tx), expire_letter(key.space))
-    assert added is not None
+        connection = await driver(tx)
+        await work.add(connection, expire_letter(key.space))
+        query = "SELECT id, epoch FROM work WHERE space_id = $1 AND kind = 'expire' AND state = 'ready'"
+        due = await connection.fetchrow(query, key.space)
     terms = Claiming("sweeper", "housekeeping", ("expire",), timedelta(minutes=1), 1_000)
     async with resources.database.pool.acquire() as connection:
-        (claim,) = await claims.rung(connection, terms, [Rung(added.id, added.epoch)], 1)
+        (claim,) = await claims.rung(connection, terms, [Rung(due["id"], due["epoch"])], 1)
     await job.expire(claim, resources)  # type: ignore[arg-type]  # it needs the stores alone
 
 

@@ -88,6 +88,7 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("get", "/v1/profiles/{profile_id}"): None,
     ("put", "/v1/holds/{profile_id}"): None,
     ("get", "/v1/webhooks"): None,
+    ("get", "/v1/holds"): None,
     ("get", "/v1/webhooks/{name}"): None,
     ("put", "/v1/webhooks/{name}"): {"url": "https://93.184.215.14/x", "events": ["export.ready"]},
     ("delete", "/v1/webhooks/{name}"): None,
@@ -197,6 +198,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
         "proposal": f"prop_{proposal.hex}",
         "profile_id": f"sub_{subject.hex}",
     }
+        "agent": "victims",
 
 
 MADE_UP = {
@@ -210,6 +212,7 @@ MADE_UP = {
     "proposal": f"prop_{uuid4().hex}",
     "profile_id": f"sub_{uuid4().hex}",
 }
+    "agent": "made-up",
 
 
 def without_instance(answer: "httpx.Response") -> tuple[int, dict[str, Any]]:
