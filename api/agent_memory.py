@@ -144,6 +144,18 @@ async def delete_note(note: NoteId, desk: AtDesk, caller: Calling) -> Response:
     return Response(status_code=204)
 
 
+@router.post(
+    "/notes/{note}/release",
+    response_model_exclude_none=True,
+    **opens(Scope.AGENT_MEMORY_REVIEW, 404, 422, body=False, of_a_person=False),
+)
+async def release_note(note: NoteId, desk: AtDesk, caller: Calling) -> Note:
+    """A note that an erasure set aside, since it seemed to name the person, is again what it was."""
+    note_shapes.check_reviewer(caller)
+    space, actor = caller.credential.space, caller.credential.key_id
+    return Note(**shown(await writing.release(desk.resources, space, actor, _id(note))))
+
+
 @router.get("/notes/{note}/versions", response_model_exclude_none=True, **_READ)
 async def list_versions(
     note: NoteId,

@@ -128,7 +128,7 @@ async def rejected(resources: Resources, space: str, proposal: str, reason: Reas
     return await _decided(resources, space, lambda who: review.reject(resources, who, _id(proposal), reason))
 
 
-async def _decided(resources: Resources, space: str, decide: Callable[[Reviewer], Coroutine[Any, Any, Any]]) -> Any:
+async def _decided(resources: Resources, space: str, decide: Callable[[Reviewer], Coroutine[Any, Any, Told]]) -> Told:
     place = await spaces.find(resources.database, space)
     who = await actor(resources, place)
     key = await resources.keys.key(place.lookup_key)

@@ -25,7 +25,10 @@ _COLUMNS = "id, space_id, kind, target::text AS target, reason_code, actor, acce
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One erasure, by ids. `target` names subjects (hex), conversations (numbers) or an agent."""
+    """One erasure, by ids. `target` names subjects (hex), conversations (numbers) or an agent.
+
+    Beside subjects it names the agent `notes` and `proposals` (hex) in which they were found.
+    """
 
     id: UUID
     space: int

@@ -16,6 +16,7 @@ import structlog
 from gateways import ledger
 from gateways.key_store import KeyGone
 from gateways.ledger import Entry
+from intake import needles
 from jobs.letters import erase_letter
 from jobs.resources import Resources
 from models import accepting, work
@@ -61,7 +62,9 @@ async def accept(resources: Resources, wish: Wish, erasure: UUID | None = None) 
     The same `erasure` again, at whatever moment, is the same one.
     """
     closure = await _closure(resources, wish.space, wish.subject)
-    entry = Entry(erasure or uuid4(), wish.space, wish.kind, _target(wish, closure), wish.reason_code, wish.actor)
+    named = await needles.find(resources, wish.space, closure) if closure else {}
+    target = _target(wish, closure) | named
+    entry = Entry(erasure or uuid4(), wish.space, wish.kind, target, wish.reason_code, wish.actor)
     await ledger.write(resources.keys, entry, await _handles(resources, wish.space, closure))
     try:
         added = await apply(resources, entry)
@@ -127,7 +130,8 @@ async def _closure(resources: Resources, space: int, subject: UUID | None) -> Se
 async def _widened(resources: Resources, entry: Entry) -> Entry:
     """The entry with whoever is the same person by now."""
     people = {one for known in entry.subjects() for one in await _closure(resources, entry.space, known)}
-    wider = replace(entry, target={**entry.target, "subjects": sorted(one.hex for one in people)})
+    named = await needles.find(resources, entry.space, sorted(people))
+    wider = replace(entry, target={**entry.target, **named, "subjects": sorted(one.hex for one in people)})
     await ledger.widen(resources.keys, wider, await _handles(resources, entry.space, sorted(people)))
     return wider
 
@@ -178,6 +182,7 @@ async def _commit_once(resources: Resources, entry: Entry, *, replaying: bool) -
         if not replaying:
             await _check(connection, entry, fixed)
         await _raise_fence(connection, entry, fixed, {"holds": lifted})
+        await needles.set_aside(connection, entry)
         return await work.add_many(connection, [(erase_letter(entry.space, entry.id), None)])
 
 

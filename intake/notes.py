@@ -8,7 +8,7 @@ from intake.refusal import Exceeded, examine
 from jobs.resources import Resources
 from memory.note import Draft, Visibility, alike
 from models import agent as agents
-from models import allowance, note_book
+from models import allowance, note_book, note_quarantine, note_search
 from models import note as notes
 from models import proposal as proposals
 from models import receipt as receipts
@@ -162,6 +162,17 @@ async def delete(resources: Resources, space: int, actor: str, note: UUID) -> No
         await receipts.write(connection, receipt)
 
 
+async def release(resources: Resources, space: int, actor: str, note: UUID) -> Written:
+    """A note that was set aside is again what it was: a person has looked at it."""
+    async with resources.database.begin(space) as tx:
+        connection = await driver(tx)
+        if not await note_quarantine.release(connection, space, note):
+            raise NoSuchNote
+        released = await notes.again(connection, space, note)
+        await _tell(connection, space, actor, "note.released", released)
+        return released
+
+
 async def _changed(resources: Resources, who: Author, note: UUID, changes: dict[str, Any]) -> Draft:
     """What the note would say: that is looked through before anything is locked."""
     async with resources.database.begin(who.space) as tx:
@@ -207,7 +218,7 @@ async def similar(
     connection: Connection, reader: Reader, draft: Draft, besides: UUID | None = None
 ) -> tuple[UUID, ...]:
     """Active notes that the agent may read and that say nearly the same."""
-    found = await notes.sharing_words(connection, reader, draft, _LIKE_IT)
+    found = await note_search.sharing_words(connection, reader, draft, _LIKE_IT)
     others = {one.id: (one.draft.title, one.draft.body) for one in found if one.id != besides}
     return tuple(alike(draft, others))
 

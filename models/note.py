@@ -16,7 +16,6 @@ from models.columns import created, moment, space
 from models.database import Connection
 
 _ACTIVE = text("status = 'active'")
-_MOST_WORDS = 400  # of one query
 
 
 class Note(SQLModel, table=True):
@@ -106,12 +105,12 @@ READABLE = f"""($2::text IS NULL OR (n.status <> 'quarantined' AND (
     {OWN} OR (v.visibility = 'vendor' AND n.vendor = $3) OR v.visibility = 'space')))"""
 COLUMNS = """n.id, n.agent, n.vendor, n.status, v.version, v.kind, v.title, v.body, v.tags, v.visibility, n.evidence_kind,
     n.evidence, n.created_at, v.created_at AS revised_at"""
-_NEWEST = "notes n JOIN note_versions v ON v.note_id = n.id AND v.version = n.version"
+NEWEST = "notes n JOIN note_versions v ON v.note_id = n.id AND v.version = n.version"
 
-_ONE = f"SELECT {COLUMNS} FROM {_NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.id = $4"  # noqa: S608 - constants
-_MINE = f"SELECT {COLUMNS} FROM {_NEWEST} WHERE n.space_id = $1 AND ($2::text IS NULL OR {OWN}) AND n.id = $4 FOR UPDATE OF n"  # noqa: S608 - constants
+_ONE = f"SELECT {COLUMNS} FROM {NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.id = $4"  # noqa: S608 - constants
+_MINE = f"SELECT {COLUMNS} FROM {NEWEST} WHERE n.space_id = $1 AND ($2::text IS NULL OR {OWN}) AND n.id = $4 FOR UPDATE OF n"  # noqa: S608 - constants
 _LISTED = f"""
-SELECT {COLUMNS} FROM {_NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.status = $4
+SELECT {COLUMNS} FROM {NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.status = $4
     AND ($5::timestamptz IS NULL OR (n.created_at, n.id) > ($5, $6::uuid))
 ORDER BY n.created_at, n.id LIMIT $7
 """  # noqa: S608 - constants
@@ -120,11 +119,11 @@ SELECT {COLUMNS} FROM notes n JOIN note_versions v ON v.note_id = n.id
 WHERE n.space_id = $1 AND {READABLE} AND n.id = $4 AND v.version > $5 ORDER BY v.version LIMIT $6
 """  # noqa: S608 - constants
 _TWIN = f"""
-SELECT n.id FROM {_NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.status = 'active' AND n.digest = $4
+SELECT n.id FROM {NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.status = 'active' AND n.digest = $4
     AND n.id IS DISTINCT FROM $5::uuid ORDER BY n.created_at LIMIT 1
 """  # noqa: S608 - constants
 _ACTIVE_ONES = f"""
-SELECT {COLUMNS} FROM {_NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.status = 'active'
+SELECT {COLUMNS} FROM {NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.status = 'active'
 """  # noqa: S608 - constants
 
 
@@ -135,13 +134,13 @@ def opaque(note: UUID) -> str:
 
 async def find(connection: Connection, reader: Reader, note: UUID) -> Written | None:
     """A note that the reader may read, as it stands."""
-    row = await connection.fetchrow(_ONE, *_of(reader), note)
+    row = await connection.fetchrow(_ONE, *parameters(reader), note)
     return None if row is None else seen(row)
 
 
 async def lock_own(connection: Connection, writer: Reader, note: UUID) -> Written | None:
     """A note of the writer's own (of anybody's for a reviewer), whatever its status; locked until the transaction ends."""
-    row = await connection.fetchrow(_MINE, *_of(writer), note)
+    row = await connection.fetchrow(_MINE, *parameters(writer), note)
     return None if row is None else seen(row)
 
 
@@ -156,67 +155,27 @@ async def listed(
         )
         if at is None:
             return None
-    return [seen(row) for row in await connection.fetch(_LISTED, *_of(reader), status, at, after, most)]
+    return [seen(row) for row in await connection.fetch(_LISTED, *parameters(reader), status, at, after, most)]
 
 
 async def versions(connection: Connection, reader: Reader, note: UUID, after: int, most: int) -> list[Written]:
     """What a note said in its versions after one, as far as each was for the reader; empty where there is none."""
     if await find(connection, reader, note) is None:
         return []
-    return [seen(row) for row in await connection.fetch(_VERSIONS, *_of(reader), note, after, most)]
+    return [seen(row) for row in await connection.fetch(_VERSIONS, *parameters(reader), note, after, most)]
 
 
 async def active(connection: Connection, reader: Reader) -> list[Written]:
     """All active notes that the reader may read, in no order."""
-    return [seen(row) for row in await connection.fetch(_ACTIVE_ONES, *_of(reader))]
+    return [seen(row) for row in await connection.fetch(_ACTIVE_ONES, *parameters(reader))]
 
 
 async def twin(connection: Connection, reader: Reader, draft: Draft, besides: UUID | None = None) -> UUID | None:
     """An active note that says the same, of those that the reader may read. Whoever writes the same meanwhile waits."""
     digest = draft.digest()
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))", digest.hex(), reader.space)
-    found: UUID | None = await connection.fetchval(_TWIN, *_of(reader), digest, besides)
+    found: UUID | None = await connection.fetchval(_TWIN, *parameters(reader), digest, besides)
     return found
-
-
-_SHARING = f"""
-SELECT {COLUMNS} FROM {_NEWEST} WHERE n.space_id = $1 AND {READABLE} AND n.status = 'active'
-    AND v.search @@ $4::tsquery ORDER BY ts_rank(v.search, $4::tsquery) DESC, n.id LIMIT $5
-"""  # noqa: S608 - constants
-
-
-_FOUND = f"""
-SELECT {COLUMNS}, ts_rank(v.search, $4::tsquery) AS score FROM {_NEWEST}
-WHERE n.space_id = $1 AND {READABLE} AND n.status = 'active' AND v.search @@ $4::tsquery
-    AND (cardinality($5::text[]) = 0 OR v.tags && $5)
-ORDER BY score DESC, n.created_at, n.id LIMIT $6
-"""  # noqa: S608 - constants
-
-
-async def found(
-    connection: Connection, reader: Reader, query: str, tags: Sequence[str], most: int
-) -> list[tuple[Written, float]]:
-    """The active notes, of those that the reader may read, that hold words of a query, best first."""
-    words = any_of(search.terms(query), beginnings=True)
-    if not words:
-        return []
-    rows = await connection.fetch(_FOUND, *_of(reader), words, list(tags), most)
-    return [(seen(row), row["score"]) for row in rows]
-
-
-async def sharing_words(connection: Connection, reader: Reader, draft: Draft, most: int) -> list[Written]:
-    """The active notes, of those that the reader may read, that share most words with a draft."""
-    query = any_of([*search.terms(draft.title), *search.terms(draft.body)])
-    if not query:
-        return []
-    return [seen(row) for row in await connection.fetch(_SHARING, *_of(reader), query, most)]
-
-
-def any_of(terms: Sequence[str], *, beginnings: bool = False) -> str:
-    """A tsquery for texts that hold one of these words, or one that begins so; empty where there is none."""
-    quoted = [f"'{term}'" for term in dict.fromkeys(terms) if "'" not in term and "\\" not in term]
-    ends = ":*" if beginnings else ""
-    return " | ".join(f"{term}{ends}" for term in quoted[:_MOST_WORDS])
 
 
 async def active_of(connection: Connection, space_id: int, agent: str) -> int:
@@ -238,7 +197,7 @@ async def add(connection: Connection, owner: Reader, draft: Draft, evidence: Evi
         *((None, None) if evidence is None else (evidence.kind, evidence.digest)),
     )
     await _append(connection, owner.space, note, 1, draft, actor)
-    return await _again(connection, owner.space, note)
+    return await again(connection, owner.space, note)
 
 
 async def revise(connection: Connection, space_id: int, before: Written, draft: Draft, actor: str) -> Written:
@@ -253,7 +212,7 @@ async def revise(connection: Connection, space_id: int, before: Written, draft: 
         *(space_id, before.id, version, draft.digest()),
     )
     await _append(connection, space_id, before.id, version, draft, actor)
-    return await _again(connection, space_id, before.id)
+    return await again(connection, space_id, before.id)
 
 
 async def retire(connection: Connection, space_id: int, note: UUID) -> Written:
@@ -267,7 +226,7 @@ async def retire(connection: Connection, space_id: int, note: UUID) -> Written:
         " WHERE space_id = $1 AND note_id = $2",
         *(space_id, note),
     )
-    return await _again(connection, space_id, note)
+    return await again(connection, space_id, note)
 
 
 async def delete(connection: Connection, space_id: int, note: UUID) -> int:
@@ -316,12 +275,14 @@ def _words(*texts: str) -> str:
     return " ".join(term for text in texts for term in search.terms(text))
 
 
-async def _again(connection: Connection, space_id: int, note: UUID) -> Written:
+async def again(connection: Connection, space_id: int, note: UUID) -> Written:
+    """A note that this transaction has changed."""
     found = await find(connection, Reader(space_id, None), note)
     if found is None:
         raise LookupError("a note of this transaction is not there")
     return found
 
 
-def _of(reader: Reader) -> Sequence[Any]:
+def parameters(reader: Reader) -> Sequence[Any]:
+    """The first three of each query: $1 to $3."""
     return reader.space, reader.agent, reader.vendor

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from jobs.resources import Resources
 from models import note as notes
-from models import note_book, note_export
+from models import note_book, note_export, note_search
 from models import receipt as receipts
 from models.database import driver
 from models.note import Reader, Written
@@ -30,7 +30,7 @@ async def search(resources: Resources, reader: Reader, actor: str, wanted: Wante
     async with resources.database.begin(reader.space) as tx:
         connection = await driver(tx)
         await note_book.opened(connection, reader.space)
-        found = await notes.found(connection, reader, wanted.query, wanted.tags, wanted.most)
+        found = await note_search.found(connection, reader, wanted.query, wanted.tags, wanted.most)
         await receipts.write(connection, delivery(reader, actor, "agent_memory.searched", [one.id for one, _ in found]))
     return found
 

@@ -101,6 +101,7 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("patch", "/v1/agent-memory/notes/{note}"): {"agent": "support", "title": "Another title"},
     ("delete", "/v1/agent-memory/notes/{note}"): None,
     ("post", "/v1/agent-memory/notes/{note}/retire"): {"agent": "support"},
+    ("post", "/v1/agent-memory/notes/{note}/release"): None,
     ("get", "/v1/agent-memory/notes/{note}/versions"): None,
     ("post", "/v1/agent-memory/search"): {"query": CANARY},
     ("get", "/v1/agent-memory/proposals"): None,
