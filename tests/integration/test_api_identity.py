@@ -70,10 +70,10 @@ async def test_a_revoked_key_is_refused_within_a_second(
     assert (await client.post("/v1/coverage/read", json=ASK, headers=key.headers)).status_code == 200
     assert await api_key.revoke(resources.database.pool, key.space, key.id)
     revoked_at = time.monotonic()
-    async with asyncio.timeout(5):
-        while (await client.post("/v1/coverage/read", json=ASK, headers=key.headers)).status_code != 401:
-            pass
-    assert time.monotonic() - revoked_at < 1.0
+    asked_at = revoked_at
+    while (await client.post("/v1/coverage/read", json=ASK, headers=key.headers)).status_code != 401:
+        assert asked_at - revoked_at < 1.0  # when it was asked counts: an answer takes as long as the machine lets it
+        asked_at = time.monotonic()
 
 
 async def test_a_known_key_is_not_looked_up_at_each_request(
