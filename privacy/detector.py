@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from privacy.budget import Budget
-from privacy.cue import labels, loud
+from privacy.cue import labels, loud, lower
 from privacy.identifier import identifiers
 from privacy.kind import PLACEHOLDER
 from privacy.known import Known
-from privacy.mailbox import PROVIDER_MARKS, mailboxes
+from privacy.mailbox import PROVIDED, PROVIDER_HINTS, mailboxes
 from privacy.network import accounts, machines
 from privacy.number import numbers
 from privacy.person import persons
@@ -44,7 +44,7 @@ def is_clean(text: str, known: Known) -> bool:
     if _SIGNS.search(text) or _TWO_CAPITALS.search(text) or _is_marked(text):
         return False
     flat = plain(text)
-    if any(mark in flat for mark in PROVIDER_MARKS):
+    if any(hint in flat for hint in PROVIDER_HINTS) and PROVIDED.search(lower(text)):
         return False
     words = set(_WORD.findall(flat))
     if not words.isdisjoint(loud()) or ((":" in text or "-" in text) and not words.isdisjoint(labels())):

@@ -40,6 +40,7 @@ _OFFICE = re.compile(  # a public office, a repository: nobody's own
 _COST = 4
 _COM_COST = 8
 _SHORTEST_GLUED = 6
+_LONGEST_LEAD, _LONGEST_ORDER, _LONGEST_CLOSE = 62, 100, 2  # characters
 
 _SPOKEN = re.compile(
     rf"(?<![\w.])[{_LATIN}][\w.+-]{{0,63}}"
@@ -50,25 +51,39 @@ _SPOKEN = re.compile(
 )
 _SPOKEN_MARK = re.compile(r"[\[({]\s?(?:at|arroba|@)\s?[\])}]|\s(?:at|arroba)\s", re.IGNORECASE)
 _COM = re.compile(r"com(?:br)?\b")
-PROVIDER_MARKS = tuple(
+_PROVIDER_MARKS = tuple(
     f"{provider}{ending}"
     for providers, ending in (
         ("sbcglobal verizon comcast att cox earthlink", "net"),
         ("yahoo", "in"),
         ("yahoo", "coin"),
+        ("mail", "org"),
+        ("mail", "net"),
     )
     for provider in providers.split()
 )
-_PROVIDED = re.compile(rf"(?<![a-z0-9._])[a-z0-9._]{{2,40}}(?:{'|'.join(PROVIDER_MARKS)})\b")
+_UNENDED = ("gmail", "hotmail")  # providers whose name alone, glued to another word, is an address
+PROVIDER_HINTS = ("net", "yahoo", "mail")  # one of these is in whatever the two patterns below find
+PROVIDED = re.compile(
+    rf"(?<![a-z0-9._])(?:[a-z0-9._]{{2,40}}|[a-z]{{2,30}} [0-9]{{1,8}} )(?:{'|'.join(_PROVIDER_MARKS)})\b"
+    rf"|(?<![a-z0-9._])(?P<own>[a-z0-9._]{{3,40}})(?:{'|'.join(_UNENDED)})\b(?!\.)"
+    rf"|(?<![a-z0-9._])[a-z]{{2,30}} [0-9]{{2,8}} (?:{'|'.join(_UNENDED)})\Z"
+)
 _LOST_SIGNS = re.compile(
-    r"(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|gamil|gmai|gmal|yahoo"
-    r"|outlook|aol|icloud|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)\Z"
+    r"(?P<own>[a-z0-9._]{0,40}?)(?:(?:redd?iff?|yahoo|hot|rocket|proton|fast|google|g|y|e)?ma?i+l{1,2}|g[aim]{3}l|gmai|gmal|yahoo"
+    r"|outlook|aol|icloud|yandex|live|msn|gmx|att|comcast|verizon|mac|me|sbcglobal)\Z"
 )
 _TOKEN_BACKWARDS = re.compile(r"[a-z0-9._]{0,48}")
 _NAME_BEFORE = re.compile(r"(?:([a-z]{1,30}) )?(?:[0-9]{1,8} )?\Z", re.IGNORECASE)
+# What nothing but such words stands before, or "send it to", and nothing behind, is an address that lost its signs.
+_ANSWERED = re.compile(r"(?:(?:its?|it's|is|s|yes|yeah|sure|ok|okay|the|my|new|e?mail|address|id) )*+")
+_SENT = re.compile(r"\b(?:send|sent|e?mail|forward)\b[^.!?\n]{0,80} (?:to|at) \Z")
+_NO_ADDRESS = words("telecom sitcom intercom dotcom romcom")
+_SHORTEST_ANSWER = 8
+_LEADING = re.compile(r"(?:[a-z]{1,30} ){1,2}\Z|[a-z]{1,30} [0-9]{1,8} \Z")
 _NUMBERED_BEFORE = re.compile(r"(?<![\w.-])([a-z]{3,20}) [0-9]{1,4} \Z")
 _NO_NAME = words("""is email mail id ids my its it at address adress to the on and this here are was as e or email_id your for of that
-    in yes sure ok okay a an with use from send via by order ticket booking flight room phone case hi hello please me you gmail account name""")
+    in yes sure ok okay thanks great good sorry yeah hey new old correct right name change a an with use from send via by order ticket booking flight room phone case hi hello please me you gmail account name""")
 
 
 def mailboxes(reading: Reading) -> Iterator[Span]:
@@ -132,8 +147,10 @@ def _spoken(reading: Reading) -> Iterator[Span]:
     if _SPOKEN_MARK.search(text):
         yield from (Span(*found.span(), KIND) for found in _SPOKEN.finditer(text))
     lowered = reading.cues.text
-    if any(mark in lowered for mark in PROVIDER_MARKS):
-        yield from (Span(*found.span(), KIND) for found in _PROVIDED.finditer(lowered))
+    if any(hint in lowered for hint in PROVIDER_HINTS):
+        for lost in PROVIDED.finditer(lowered):
+            if lost["own"] not in _NO_NAME:
+                yield Span(_numbered_before(lowered, lost.start()), lost.end(), KIND)
     at = lowered.find("com")
     while at >= 0:
         reading.budget.spend(_COM_COST)
@@ -153,8 +170,11 @@ def _glued(reading: Reading, lowered: str, at: int) -> Span | None:
     begin = stop - (token.end() if token else 0)
     provider = _LOST_SIGNS.match(lowered, begin, stop)
     if provider is None or (stop - begin < _SHORTEST_GLUED and provider["own"]):
-        return Span(begin, ending.end(), KIND) if _announced(reading, begin, stop) else None
+        told = _announced(reading, begin, stop) or _answered(lowered, begin, ending.end())
+        return Span(_numbered_before(lowered, begin), ending.end(), KIND) if told else None
     start = _numbered_before(lowered, begin) if provider["own"] else _words_before(lowered, begin)
+    if start is not None and ending.end() == len(lowered):
+        start = _leading(lowered, start)
     return None if start is None else Span(start, ending.end(), KIND)
 
 
@@ -162,6 +182,24 @@ def _announced(reading: Reading, begin: int, stop: int) -> bool:
     """Whether "my e-mail is" stands before a word that is long enough to be one."""
     before = reading.cues.before(begin) if stop - begin >= _SHORTEST_GLUED else None
     return before is not None and before[0] == "email" and fills(before[1].replace("address", ""))
+
+
+def _answered(lowered: str, begin: int, end: int) -> bool:
+    """Whether a word that ends in "com" is all that the text says, or where something is sent."""
+    start = _numbered_before(lowered, begin)
+    if len(lowered) - end > _LONGEST_CLOSE or lowered[end:].strip(" .!") or lowered[begin:end] in _NO_ADDRESS:
+        return False
+    if end - begin < _SHORTEST_ANSWER and start == begin:
+        return False
+    if start <= _LONGEST_LEAD and _ANSWERED.fullmatch(lowered, 0, start):
+        return True
+    return _SENT.search(lowered, max(0, start - _LONGEST_ORDER), start) is not None
+
+
+def _leading(lowered: str, start: int) -> int:
+    """Where an address begins that is all that the text says: at its first word, unless that is no name."""
+    before = lowered[:start] if start <= _LONGEST_LEAD else ""
+    return 0 if _LEADING.match(before) and _NO_NAME.isdisjoint(before.split()) else start
 
 
 def _numbered_before(lowered: str, at: int) -> int:

@@ -89,7 +89,7 @@ NUMBERS = {  # a family to its words; words of two parts are joined by "_"
     "crypto": "wallet bitcoin btc ethereum",
     "mac": "mac hardware ethernet physical",
     "ip": "ip ipv4 ipv6 client_ip ipaddress",
-    "email": "email emails mail e_mail correo",
+    "email": "email emails mail e_mail emailis emailid mailid correo",
     "other": """order orders orden invoice ticket tickets tracking case reference ref version release epoch timestamp price
         total amount score points booking confirmation reservation flight pedido pedidos fatura factura nota protocolo
         processo proceso processos código codigo codice barras barcode sku isbn ean sha commit build room lei decreto portaria

@@ -38,6 +38,16 @@ def found(text: str) -> list[tuple[str, str]]:
         ("sure its johnsmith gmailcom", "johnsmith gmailcom"),
         ("sure its john 12 gmailcom thanks", "john 12 gmailcom"),
         ("my email is winnerworldexamplecom", "winnerworldexamplecom"),
+        ("winnerworldexamplecom", "winnerworldexamplecom"),
+        ("yes it is winnerworldexamplecom.", "winnerworldexamplecom"),
+        ("please send the ticket to winnerworldcom", "winnerworldcom"),
+        ("maria 67 worldcom", "maria 67 worldcom"),
+        ("maria 67 yahooin", "maria 67 yahooin"),
+        ("it is maria 67 kanyahooin", "maria 67 kanyahooin"),
+        ("mariagmail", "mariagmail"),
+        ("mariagaimlcom", "mariagaimlcom"),
+        ("lopez maria 67 gmailcom", "lopez maria 67 gmailcom"),
+        ("thanks mariagmailcom", "mariagmailcom"),
     ],
 )
 def test_an_address_is_found_however_it_is_written(text: str, address: str) -> None:
@@ -65,6 +75,11 @@ def test_neighbouring_addresses_stay_several() -> None:
         "ouvidoria@saude.df.gov.br",
         "welcome to the telecom sitcom",
         "look at google.com",
+        "sitcom",
+        "send the bill to telecom",
+        "what a winnerworldexamplecom that is",
+        "I lost 3 gmail accounts",
+        "is it on my gmail or hotmail?",
     ],
 )
 def test_what_only_looks_like_an_address_stays(text: str) -> None:
