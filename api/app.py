@@ -141,7 +141,7 @@ def _desk(resources: Resources, tasks: asyncio.TaskGroup) -> Desk:
         doorman=Doorman(database),
         gate=Gate(Watch(database, resources.keys, lambda gone: _forget(gone, people, called))),
         people=people,
-        intake=Intake(people, resources.keys, batcher, rules, pace, on, called),
+        intake=Intake(people, resources.keys, batcher, rules, pace, on, called, resources.analyzer is not None),
         meters=meters,
         reader=Reader(database, meters),
         readiness=Readiness(resources),

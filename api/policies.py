@@ -20,8 +20,7 @@ from privacy.policy import Operator, Policy, PolicyError
 
 router = APIRouter(prefix="/v1/policies/masking", route_class=Door, strict_content_type=False)
 
-# A pseudonym is the same within a person only where the person's earlier ones are kept: nothing keeps them yet.
-_TAKEN = [operator.value for operator in Operator if operator is not Operator.PSEUDONYM]
+_TAKEN = [operator.value for operator in Operator]
 _OPERATORS = Field(description=f"By kind: {', '.join(_TAKEN)}. A kind that is not named is replaced.")
 
 

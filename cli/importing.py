@@ -82,6 +82,7 @@ async def take_all(resources: Resources, paths: Sequence[Path], owner: Owner) ->
             rhythm=rhythm_here,
             memory_on=memory_on,
             called=Called(resources.database, resources.keys),
+            has_models=resources.analyzer is not None,
         )
         door = Door(intake, credential, owner)
         with _progress(len(paths)) as gauge:

@@ -11,6 +11,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -184,13 +185,35 @@ class Workers(Concern):
 
 
 class Privacy(Concern):
-    """What counts as a phone number here; a space's own policy comes on top."""
+    """What counts as personal here; a space's own policy comes on top."""
 
     # Without a decoder of its own: that one ends in a traceback where the text is no JSON.
     phone_regions: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description='Countries whose national phone formats are masked, as JSON: ["PT", "BR"]. Empty: the built-in list.',
     )
+
+    pii_analyzer_url: SecretStr | None = Field(
+        None,
+        description="A presidio-analyzer server that looks for names in what is said: http://host:3000. Unset: registered names and cues only.",
+    )
+    pii_analyzer_language: str = Field(
+        "en", pattern="^[a-z]{2,3}$", description="The language in which it is asked; its models must be for that one."
+    )
+    pii_analyzer_timeout: Duration = Field(timedelta(seconds=20), description="How long one of its answers may take.")
+
+    @field_validator("pii_analyzer_url")
+    @classmethod
+    def _web(cls, value: SecretStr | None) -> SecretStr | None:
+        url = value.get_secret_value() if value else ""
+        if url and (not url.startswith(("http://", "https://")) or not urlsplit(url).hostname):
+            raise ValueError("takes a URL that begins with http:// or https://")
+        return value if url else None
+
+    @field_validator("pii_analyzer_timeout")
+    @classmethod
+    def _patient(cls, value: timedelta) -> timedelta:
+        return at_least_a_second(value)
 
     @field_validator("phone_regions", mode="before")
     @classmethod

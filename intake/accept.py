@@ -4,20 +4,25 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import asyncpg
+from cachetools import LRUCache
+
+from gateways import ledger
 from gateways.key_store import KeyGone, KeyStore
-from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
+from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, ToldBefore, Took
 from intake.called import Called
 from intake.identity import Claim, Identity, People
 from intake.messages import Message
+from intake.pseudonymous import steadily
 from intake.rules import Rules
 from memory import tokens
 from memory.turn import Role, ToolCall
 from models.api_key import Credential
-from models.append import Address, ConversationName, LogName
+from models.append import Address, ConversationName, LogName, Rebirth
 from models.columns import utc_now
 from models.content import offset_minutes, seal_turn
 from models.conversation import SEALED_ID
@@ -59,8 +64,12 @@ class _Names:
     key: SealingKey
     policy: Policy
     known: Known
+    given: dict[str, str] | None
     task: bytes | None
     call: bytes | None
+
+    def masked(self, text: str) -> str:
+        return mask(text, self.policy, self.known, pseudonyms=self.given).text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,8 @@ class Intake:
     rhythm: Rhythm
     memory_on: bool
     called: Called
+    has_models: bool = False  # a models layer is to look for names afterwards
+    _rebirths: "LRUCache[ConversationName, Rebirth]" = field(default_factory=lambda: LRUCache(maxsize=10_000))
 
     async def accept(self, credential: Credential, claim: Claim, said: Said) -> Accepted:
         """Commits the turns. Raises OtherAgent when the conversation belongs to another agent, SubjectErased."""
@@ -91,7 +102,7 @@ class Intake:
         identity = await self.people.meet(credential, claim)
         try:
             return await self._take(credential, claim, identity, said, ())
-        except (OwnerGone, KeyGone):
+        except (OwnerGone, KeyGone, asyncpg.ForeignKeyViolationError):
             self.people.forget(identity.owner, identity.speaker)
             self.called.forget(_both(identity))
             identity = await self.people.meet(credential, claim)
@@ -105,8 +116,32 @@ class Intake:
             if any(at <= erased_at for at in (*came, *_times(said))):
                 raise SubjectErased
             await self._refuse_what_was_heard(credential, claim, said, erased_at)
-        took = await self.batcher.submit(await self._prepare(credential, identity, said))
+        took = await self._submit(credential, said, await self._prepare(credential, identity, said))
         return self._answer(identity, took)
+
+    async def _submit(self, credential: Credential, said: Said, call: Call) -> Took:
+        """Commits the call, unless it is from before an erasure of its conversation."""
+        began, name = utc_now(), call.address.conversation
+        while True:
+            rebirth: Rebirth | None = self._rebirths.get(name)
+            if rebirth is not None:
+                await self._refuse_what_was_told(credential, said, rebirth, began)
+            try:
+                return await self.batcher.submit(call if rebirth is None else replace(call, since=rebirth.at))
+            except ToldBefore as told:
+                self._rebirths[name] = told.rebirth
+
+    async def _refuse_what_was_told(
+        self, credential: Credential, said: Said, rebirth: Rebirth, began: datetime
+    ) -> None:
+        if any(at <= rebirth.at for at in (began, *_times(said))):
+            raise SubjectErased
+        call = await self._call(credential, said)
+        if call is not None and utc_now() - rebirth.at <= _CALLS_KNOWN:
+            key = await ledger.suppression_key(self.keys)
+            named = ledger.call_digest(key, credential.space, call)
+            if await ledger.ended_call(self.keys, named, rebirth.erasure):
+                raise SubjectErased
 
     async def _refuse_what_was_heard(
         self, credential: Credential, claim: Claim, said: Said, erased_at: datetime
@@ -130,11 +165,13 @@ class Intake:
         key = await self.keys.key(speaker)
         lookup = await self.keys.key(credential.lookup_key) if said.task_id is not None else None
         task = lookup.digest(said.task_id or "", "task") if lookup else None
-        names = _Names(credential.key_id, key, policy, known, task, await self._call(credential, said))
-        if sum(map(_size, said.messages)) > _IN_A_THREAD:
-            turns = await asyncio.to_thread(self._turns, said, names)
+        names = _Names(credential.key_id, key, policy, known, None, task, await self._call(credential, said))
+        if policy.gives_pseudonyms:
+            turns = await steadily(
+                self.people.database, credential.space, key, lambda given: self._said(said, replace(names, given=given))
+            )
         else:
-            turns = self._turns(said, names)
+            turns = await self._said(said, names)
         return Call(
             space=credential.space,
             address=Address(
@@ -144,6 +181,11 @@ class Intake:
             ),
             turns=turns,
         )
+
+    async def _said(self, said: Said, names: "_Names") -> list[PreparedTurn]:
+        if sum(map(_size, said.messages)) > _IN_A_THREAD:
+            return await asyncio.to_thread(self._turns, said, names)
+        return self._turns(said, names)
 
     def _turns(self, said: Said, names: "_Names") -> list[PreparedTurn]:
         now = utc_now()
@@ -165,7 +207,7 @@ class Intake:
                 tool_calls=masked.tool_calls,
                 tool_call_id=masked.tool_call_id,
             ),
-            tokens=sum(map(tokens.count, (masked.text, *(call.name + call.arguments for call in masked.tool_calls)))),
+            tokens=tokens.of_turn(masked.text, masked.tool_calls),
             said_at=at,
             said_offset=offset_minutes(at),
             state=State.SKIPPED if reason else State.PENDING,
@@ -173,6 +215,7 @@ class Intake:
             message_digest=digest,
             task_digest=names.task,
             call_digest=names.call,
+            unmasked=self.has_models and bool(masked.text.strip() or masked.name or masked.tool_calls),
         )
 
     def _skip(self, said: Said, message: Message) -> Skip | None:
@@ -195,8 +238,7 @@ class Intake:
 
 
 def _masked(message: Message, names: "_Names") -> Message:
-    policy, known = names.policy, names.known
-    text = mask(message.text, policy, known).text
+    text = names.masked(message.text)
     if text is message.text and message.name is None and not message.tool_calls:
         return message
     return Message(
@@ -206,8 +248,7 @@ def _masked(message: Message, names: "_Names") -> Message:
         id=message.id,
         name=_speaker(message.name, names),
         tool_calls=tuple(
-            ToolCall(call.id, mask(call.name, policy, known).text, mask(call.arguments, policy, known).text)
-            for call in message.tool_calls
+            ToolCall(call.id, names.masked(call.name), names.masked(call.arguments)) for call in message.tool_calls
         ),
         tool_call_id=message.tool_call_id,
     )
@@ -215,7 +256,7 @@ def _masked(message: Message, names: "_Names") -> Message:
 
 def _speaker(name: str | None, names: "_Names") -> str | None:
     """Who spoke; nobody where the name is personal as a whole: what is left of it would name nobody."""
-    told = None if name is None else mask(name, names.policy, names.known).text
+    told = None if name is None else names.masked(name)
     return None if told is None or _ALL_PERSONAL.fullmatch(told) else told
 
 

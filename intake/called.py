@@ -12,15 +12,10 @@ from gateways.key_store import KeyStore
 from intake.identity import bind_space
 from models import name as names
 from models.database import Database
-from models.name import SEALED_NAME, Calling
-from models.subject import SEALED_HANDLE, HandleKind
 from privacy.known import Known
-from privacy.sealing import SealingKey
 
 _FRESH = 0.8  # seconds between looks for changes: a new name is masked everywhere within one second
 _OVERLAP = timedelta(minutes=1)  # a change is seen though its transaction committed that much later
-_SHORTEST, _SHORTEST_NUMBER = 3, 5  # letters and digits of a handle: "42" in a text is no account
-_NOBODY = Known()
 
 People = frozenset[UUID]
 
@@ -69,21 +64,7 @@ class Called:
         async with self.database.pool.acquire() as connection, connection.transaction():
             await bind_space(connection, space)
             people, callings = await names.callings(connection, space, sorted({owner, speaker}))
-        told = [one for one in callings if one.kind != HandleKind.KEY]
-        keys = await self.keys.keys([one.subject for one in told])
-        values = {value for one in told if _tells(one, value := _opened(one, keys[one.subject]))}
-        known = Known.compile(values) if values else _NOBODY
+        known = names.compiled(callings, await self.keys.keys([one.subject for one in callings]))
         if self._changes == before:
             self._known[(owner, speaker)] = (people, known)
         return known
-
-
-def _opened(one: Calling, key: SealingKey) -> str:
-    return key.open(one.sealed, SEALED_NAME if one.kind is None else SEALED_HANDLE)
-
-
-def _tells(one: Calling, value: str) -> bool:
-    """Whether the value is somebody's wherever it stands."""
-    signs = [sign for sign in value if sign.isalnum()]
-    shortest = _SHORTEST_NUMBER if all(map(str.isdigit, signs)) else _SHORTEST
-    return one.kind is None or len(signs) >= shortest

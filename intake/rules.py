@@ -1,16 +1,14 @@
 """How does a space mask? Its document, its phone regions, and under both the deployment's own."""
 
-import json
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from cachetools import LRUCache
 
 from gateways.key_store import KeyStore
+from models import policy as policies
 from models.api_key import Credential
 from privacy.policy import Policy
-
-_PURPOSE = "masking"
 
 
 @dataclass(slots=True)
@@ -34,13 +32,8 @@ class Rules:
 
     async def read(self, rules: str, lookup_key: UUID) -> Policy:
         """The rules in what `models.policy.rules` answers."""
-        if not rules:
-            return self.default
-        said = json.loads(rules)
-        regions = said["regions"] or [*self.default.regions]
-        return await self.check({"regions": regions} | said["masking"], lookup_key)
+        return policies.masking(rules, await self.keys.key(lookup_key), self.default) if rules else self.default
 
     async def check(self, document: object, lookup_key: UUID) -> Policy:
         """The rules in a document. PolicyError names what is wrong with it."""
-        key = await self.keys.key(lookup_key)
-        return Policy.from_document(document, key=key.digest("hash", _PURPOSE))
+        return policies.checked(document, await self.keys.key(lookup_key))

@@ -17,6 +17,7 @@ class QueueClass(StrEnum):
 OBSERVE = "observe"
 REFLECT = "reflect"
 SEAL = "seal"
+REMASK = "remask"
 EXPIRE = "expire"
 ERASE = "erase_subject"
 EXPORT = "export_subject"
@@ -32,6 +33,11 @@ def observe_letter(space: int, log_id: int) -> Letter:
 def reflect_letter(space: int, log_id: int) -> Letter:
     """Rewrite a whole log. One at a time per log, whichever of the two kinds."""
     return _of_log(REFLECT, space, log_id)
+
+
+def remask_letter(space: int, log_id: int) -> Letter:
+    """Have a model look for names in what a log took. One at a time per log, whatever of it runs."""
+    return _of_log(REMASK, space, log_id)
 
 
 def _of_log(kind: str, space: int, log_id: int) -> Letter:

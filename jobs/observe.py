@@ -35,6 +35,7 @@ from privacy.sealing import SealingKey
 _ROWS = 2_000  # pending turns read at once
 _TAIL = 60  # newest lines that the observer sees
 _SMALLEST_BATCH = 8_000  # tokens: a lower threshold observes sooner, not in crumbs
+_UNTIL_MASKED = 300.0  # seconds; the job that masks them pulls this forward
 _DEATHS_ALONE = 10  # runs that may break, with their worker or without, over one turn before it is set aside
 
 _log = structlog.get_logger()
@@ -55,16 +56,16 @@ async def observe(claim: Claim, workshop: Workshop) -> Verdict:
     """One batch of one log. What is left over becomes a work row in the same commit."""
     if not workshop.settings.memory.observational_memory:
         return MEMORY_OFF
-    pending = await _read(claim, workshop)
-    if pending is None:
-        return Nothing()
     try:
+        pending = await _read(claim, workshop)
+        if pending is None:
+            return Nothing()
         thought = await _think(claim, pending, workshop)
     except Wait as wait:
-        await _note(claim, pending.log.id, wait.why, workshop)
+        await _note(claim, claim.payload["log_id"], wait.why, workshop)
         return Later(wait.seconds, wait.why, counts=False)
     except NoUse as none:
-        await _remember(claim, pending.log.id, none, workshop)
+        await _remember(claim, claim.payload["log_id"], none, workshop)
         return Later(None, none.outcome, counts=True)
     await workshop.bell.ring(await _write(claim, pending, thought, workshop))
     return Done()
@@ -77,6 +78,8 @@ async def _read(claim: Claim, workshop: Workshop) -> Pending | None:
             return None
         rows = await turn.pending_after(tx, log.id, log.observed_through, _ROWS, _budget(workshop), batches.REACH)
         tail = await observation.newest(tx, log.id, log.generation, _TAIL)
+        if not rows and await turn.unmasked(tx, log.id, 1):
+            raise Wait("unmasked", _UNTIL_MASKED)
     if not rows:
         return None
     try:

@@ -8,8 +8,9 @@ from datetime import timedelta
 
 from redis.asyncio import Redis
 
-from config.settings import Settings
+from config.settings import Privacy, Settings
 from gateways import key_store
+from gateways.analyzer import Analyzer
 from gateways.key_store import KeyStore
 from gateways.pace import Pace
 from gateways.pace_rules import Limits
@@ -29,13 +30,14 @@ _BUILTIN_ROOM = 1_000_000  # tokens: the built-in model has no window
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The stores of a process, and its settings."""
+    """The stores of a process, and its settings; `analyzer` where a models layer is configured."""
 
     settings: Settings
     database: Database
     keys: KeyStore
     bell: Bell
     packages: PackageStore | None = None
+    analyzer: Analyzer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Workshop:
     mind: Mind
     room: int
     packages: PackageStore | None = None
+    analyzer: Analyzer | None = None
 
 
 def rhythm(settings: Settings) -> Rhythm:
@@ -82,7 +85,17 @@ async def opened(settings: Settings, *, within: timedelta = timedelta(0)) -> Asy
         bell = Bell.connect(stores.redis_url.get_secret_value())
         stack.push_async_callback(bell.close)
         place = settings.packages.place()
-        yield Resources(settings, data, keys, bell, None if place is None else open_store(place))
+        analyzer = _analyzer(settings.privacy)
+        if analyzer is not None:
+            stack.push_async_callback(analyzer.close)
+        yield Resources(settings, data, keys, bell, None if place is None else open_store(place), analyzer)
+
+
+def _analyzer(privacy: Privacy) -> Analyzer | None:
+    url = privacy.pii_analyzer_url
+    if url is None:
+        return None
+    return Analyzer(url.get_secret_value(), privacy.pii_analyzer_language, privacy.pii_analyzer_timeout.total_seconds())
 
 
 @asynccontextmanager
@@ -103,6 +116,7 @@ async def furnished(resources: Resources) -> AsyncIterator[Workshop]:
             mind,
             room,
             resources.packages,
+            resources.analyzer,
         )
 
 

@@ -1,7 +1,10 @@
 """Counting tokens by the o200k_base encoding: exact, offline, linear in the text."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Protocol
+
+from memory.turn import ToolCall
 
 
 class Encoding(Protocol):
@@ -16,6 +19,11 @@ def _o200k() -> Encoding:
 
     encoding: Encoding = tokenizer_for_encoding("o200k_base")
     return encoding
+
+
+def of_turn(text: str, calls: Iterable[ToolCall]) -> int:
+    """What a turn counts for: its text, and the names and arguments of its tool calls."""
+    return sum(map(count, (text, *(call.name + call.arguments for call in calls))))
 
 
 def count(text: str) -> int:

@@ -169,6 +169,7 @@ async def take_away(connection: Connection, space: int, fixed: Fixed) -> dict[st
     )
     gone = {"keys_revoked": _rows(revoked)}
     for name, table, column, ids in (
+        ("pseudonyms", "pseudonyms", "subject_id", people),
         ("names", "names", "subject_id", people),
         ("handles", "handles", "subject_id", people),
         ("conversations", "conversations", "id", conversations),

@@ -1,6 +1,6 @@
 """Names: what the people of a space are called, as somebody registered it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -11,7 +11,12 @@ from sqlmodel import Field, SQLModel
 from models.columns import created, space
 from models.database import Connection
 from models.sealed import SealedColumn
-from privacy.sealing import Sealed
+from models.subject import SEALED_HANDLE, HandleKind
+from privacy.known import Known
+from privacy.sealing import Sealed, SealingKey
+
+_SHORTEST, _SHORTEST_NUMBER = 3, 5  # letters and digits of a handle
+_NOBODY = Known()
 
 SEALED_NAME = "name"  # the purpose under which names are sealed, and their forms hashed
 
@@ -104,6 +109,23 @@ async def callings(
     rows = await connection.fetch(_CALLINGS, space_id, list(people))
     said = [Calling(row["id"], row["kind"], Sealed(row["sealed"])) for row in rows if row["sealed"] is not None]
     return frozenset(row["id"] for row in rows), said
+
+
+def compiled(callings: Iterable[Calling], keys: Mapping[UUID, SealingKey]) -> Known:
+    """What masking finds people by. A handle that would hit anything ("42") is left out."""
+    values = {value for one in callings if one.kind != HandleKind.KEY and _tells(one, value := _opened(one, keys))}
+    return Known.compile(values) if values else _NOBODY
+
+
+def _opened(one: Calling, keys: Mapping[UUID, SealingKey]) -> str:
+    return keys[one.subject].open(one.sealed, SEALED_NAME if one.kind is None else SEALED_HANDLE)
+
+
+def _tells(one: Calling, value: str) -> bool:
+    """Whether the value is somebody's wherever it stands."""
+    signs = [sign for sign in value if sign.isalnum()]
+    shortest = _SHORTEST_NUMBER if all(map(str.isdigit, signs)) else _SHORTEST
+    return one.kind is None or len(signs) >= shortest
 
 
 async def by_heads(connection: Connection, space_id: int, heads: Sequence[bytes]) -> list[tuple[bytes, bytes, int]]:

@@ -5,14 +5,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.database import Connection
+from privacy.policy import Policy
+from privacy.sealing import SealingKey
 
 # Of a space `s`: what masking goes by, as text; empty where the space set nothing.
 RULES = """CASE WHEN s.masking = '{}' AND NOT s.features ? 'phone_regions' THEN '' ELSE
        jsonb_build_object('masking', s.masking, 'regions', s.features->'phone_regions')::text END"""
 
 
+def masking(rules: str, key: SealingKey, default: Policy) -> Policy:
+    """The rules of masking in what `rules` answers. `key` is the space's: hashes and pseudonyms are its own."""
+    if not rules:
+        return default
+    said = json.loads(rules)
+    regions = said["regions"] or [*default.regions]
+    return checked({"regions": regions} | said["masking"], key)
+
+
+def checked(document: object, key: SealingKey) -> Policy:
+    """The rules in a document. PolicyError names what is wrong with it."""
+    return Policy.from_document(document, key=key.digest("hash", "masking"))
+
+
 async def rules(connection: Connection, space: int) -> str:
-    """What the space's masking goes by; see `intake.rules`."""
+    """What the space's masking goes by, for `masking`."""
     found: str = await connection.fetchval(f"SELECT {RULES} FROM spaces s WHERE s.id = $1", space)  # noqa: S608 - a constant
     return found
 

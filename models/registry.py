@@ -17,6 +17,7 @@ from models.model_answer_data import MODEL_ANSWERS
 from models.name_data import NAMES
 from models.note_data import NOTE_ALLOWANCES, NOTE_VERSIONS, NOTES, PROPOSALS
 from models.observation_data import OBSERVATIONS
+from models.pseudonym_data import PSEUDONYMS
 from models.quarantine_data import QUARANTINE
 from models.subject_data import HANDLES, SUBJECTS
 from models.turn_data import TURNS
@@ -40,6 +41,7 @@ DATA_SETS: tuple[DataSet, ...] = (
     AGENTS,
     LOGS,
     NAMES,
+    PSEUDONYMS,
     HANDLES,
     SUBJECTS,
 )

@@ -44,6 +44,12 @@ async def make(connection: Connection, name: str, lookup_key: UUID) -> tuple[int
     return found
 
 
+async def lookup_key(connection: Connection, space: int) -> UUID:
+    """The key under which a space's people are looked up."""
+    key: UUID = await connection.fetchval("SELECT lookup_key FROM spaces WHERE id = $1", space)
+    return key
+
+
 async def keeps_contexts(connection: Connection, space: int) -> bool:
     """Whether a space keeps each context's memory apart."""
     return bool(

@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    Boolean,
     Column,
     Index,
     LargeBinary,
@@ -29,6 +30,7 @@ from models.conversation import Conversation
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
 
+_LAST = 2**63 - 1  # past any number
 SEALED_TURN = "turn"  # the purpose under which a turn's text is sealed
 
 
@@ -54,7 +56,8 @@ class Skip(StrEnum):
 class StoredTurn(SQLModel, table=True):
     """`subject_id` names whose key seals it: the conversation's owner. `said_offset` is minutes east of UTC.
 
-    `call_digest` is of the idempotency key that it came with, under the space's key: it outlives the person's.
+    `call_digest` is of the idempotency key that it came with, under the space's key: it outlives the person's. `unmasked`:
+    the models layer has not looked at it yet, so it is observed by nobody, and shown to its own caller alone.
     """
 
     __tablename__ = "turns"
@@ -62,6 +65,7 @@ class StoredTurn(SQLModel, table=True):
         Index("turns_by_log", "log_id", "seq", unique=True),
         Index("turns_by_message", "conversation_id", "message_digest", unique=True),
         Index("turns_pending", "log_id", "seq", postgresql_where=text("state = 'pending'")),
+        Index("turns_unmasked", "log_id", "seq", postgresql_where=text("unmasked")),
         Index("turns_called_by_log", "log_id", "created_at", postgresql_where=text("call_digest IS NOT NULL")),
         Index("turns_called_in", "conversation_id", "created_at", postgresql_where=text("call_digest IS NOT NULL")),
     )
@@ -83,6 +87,7 @@ class StoredTurn(SQLModel, table=True):
     message_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     task_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     call_digest: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    unmasked: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
     created_at: datetime = created()
 
 
@@ -100,16 +105,35 @@ async def pending_after(
 ) -> Sequence[StoredTurn]:
     """The pending turns after a cursor, in the log's order: those that begin within `tokens`, and `reach` more.
 
-    At most `most`. A backlog of long turns must not be read whole for one batch.
+    At most `most`, and none from the first on that is not wholly masked. A backlog of long turns must not be read whole
+    for one batch.
     """
+    unmasked = select(func.min(StoredTurn.seq)).where(col(StoredTurn.log_id) == log_id, col(StoredTurn.unmasked))
     next_ones = select(col(StoredTurn.id), col(StoredTurn.seq), col(StoredTurn.tokens)).where(
         col(StoredTurn.log_id) == log_id, col(StoredTurn.seq) > cursor, col(StoredTurn.state) == State.PENDING
     )
+    next_ones = next_ones.where(col(StoredTurn.seq) < func.coalesce(unmasked.scalar_subquery(), _LAST))
     waiting = next_ones.order_by(col(StoredTurn.seq)).limit(most).subquery()
     before = func.sum(waiting.c.tokens).over(order_by=waiting.c.seq, rows=(None, -1 - reach))
     within = select(waiting.c.id, func.coalesce(before, 0).label("before")).subquery()
     query = select(StoredTurn).join(within, within.c.id == col(StoredTurn.id)).where(within.c.before < tokens)
     return (await session.execute(query.order_by(col(StoredTurn.seq)))).scalars().all()
+
+
+async def unmasked(session: AsyncSession, log_id: int, most: int) -> Sequence[StoredTurn]:
+    """The first turns of a log that the models layer has not looked at."""
+    query = select(StoredTurn).where(col(StoredTurn.log_id) == log_id, col(StoredTurn.unmasked))
+    return (await session.execute(query.order_by(col(StoredTurn.seq)).limit(most))).scalars().all()
+
+
+async def remask(session: AsyncSession, turn_id: int, sealed: Sealed, tokens: int) -> bool:
+    """Keeps a turn as the models layer leaves it; False where it is gone, or another was first."""
+    done = await session.execute(
+        update(StoredTurn)
+        .where(col(StoredTurn.id) == turn_id, col(StoredTurn.unmasked))
+        .values(sealed=sealed, tokens=tokens, unmasked=False)
+    )
+    return bool(done.rowcount)  # type: ignore[attr-defined]  # an UPDATE's result has one
 
 
 async def tally(session: AsyncSession, log_id: int) -> list[Tally]:

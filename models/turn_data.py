@@ -19,7 +19,7 @@ def _show(row: Any, keys: Keys) -> Row:
     # PostgreSQL writes the instants.
     key = keys.get(row["subject_id"])
     elsewhere = row["said_elsewhere"]
-    content = _WITHHELD if key is None else from_json(key.open(row["sealed"], SEALED_TURN))
+    content = _WITHHELD if key is None or row["unmasked"] else from_json(key.open(row["sealed"], SEALED_TURN))
     shown = {
         "conversation_id": row["conversation_id"],
         "id": row["id"],
@@ -36,7 +36,9 @@ def _show(row: Any, keys: Keys) -> Row:
         "tool_call_id": content.get("call"),
         "tool_calls": [dict(zip(_CALL, call, strict=True)) for call in content["calls"]] if "calls" in content else [],
     }
-    return shown if key is not None else {**shown, "withheld": "another person's conversation"}
+    if key is None:
+        return {**shown, "withheld": "another person's conversation"}
+    return {**shown, "withheld": "a model is still to look for names in it"} if row["unmasked"] else shown
 
 
 def _local(said_at: datetime, offset: int) -> str:
@@ -64,7 +66,7 @@ _ROWS = Rows(
     order="log_id, seq",
     age="created_at",
     needs="""
-        id, log_id, seq, conversation_id, subject_id, role, sealed, tokens, state, reason, said_offset,
+        id, log_id, seq, conversation_id, subject_id, role, sealed, unmasked, tokens, state, reason, said_offset,
         CASE WHEN said_offset <> 0 THEN said_at END AS said_elsewhere, to_json(said_at AT TIME ZONE 'UTC') AS said_at,
         to_json(created_at AT TIME ZONE 'UTC') AS received_at
     """,

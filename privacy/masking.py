@@ -88,6 +88,11 @@ def _seen_again(text: str, names: Known, policy: Policy, budget: Budget) -> list
     return [] if is_clear(text, names) else find(text, names, policy, budget)
 
 
+def blotted(text: str) -> str:
+    """What stands for a text that nobody can look through: one placeholder, JSON for JSON."""
+    return _wholly(text).text
+
+
 def _wholly(text: str) -> Masked:
     placeholder = f"<{WHOLE}>"
     return Masked(f'"{placeholder}"' if is_document(text) else placeholder, (Span(0, len(text), WHOLE),))

@@ -52,6 +52,11 @@ class Policy:
     def operator(self, kind: str) -> Operator:
         return self.operators.get(kind, Operator.REPLACE)
 
+    @property
+    def gives_pseudonyms(self) -> bool:
+        """Whether some kind's placeholders must stay the same from text to text."""
+        return Operator.PSEUDONYM in self.operators.values()
+
     @classmethod
     def from_document(cls, document: object, *, key: bytes = b"") -> "Policy":
         """The rules in `{"version"?: int, "operators"?: {kind: operator}, "regions"?: [ISO code]}`.

@@ -7,8 +7,10 @@ _ASKED_NO_MODEL = {
     "daily_cap": "this space's tokens for today are used up",
     "paced": "waiting: the model server is being spared (its rate is used up, or it failed or asked for a pause)",
     "timeout": "waiting: the model server takes too long",
+    "unmasked": "waiting: the models layer has not looked for names in what was said",
     "crashed": "waiting: a worker died over it",
 }
+_RUNNING = {"observe": "observing now", "remask": "waiting: a model looks for names in what was said"}
 _WAS_OFF = "memory_off"  # the work waits for its next look since memory was off; the scheduler pulls it forward
 _SERVER_SAYS = frozenset({"rate_limit", "provider_error"})
 _NO_USE = frozenset({"refusal", "unparsable", "degenerate", "over_long", "empty"})
@@ -46,7 +48,7 @@ def why_not_yet(standing: Standing) -> str:
             else "nothing is pending"
         )
     if standing.running is not None:
-        return "observing now" if standing.running == "observe" else "waiting: the log is being rewritten"
+        return _RUNNING.get(standing.running, "waiting: the log is being rewritten")
     if standing.trouble is not None and standing.trouble != _WAS_OFF:
         return _troubled(standing.trouble, standing.next_try, standing.now)
     if standing.due_at is None or standing.due_at <= standing.now:

@@ -15,10 +15,11 @@ from jobs.deliver import Deliveries, deliver
 from jobs.erase import erase
 from jobs.expire import Sweeps, expire
 from jobs.export import expire_export, export_subject
-from jobs.job import BulkJob, Job
-from jobs.letters import DELIVER, ERASE, EXPIRE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, SEAL, QueueClass
+from jobs.job import BackOff, BulkJob, Job
+from jobs.letters import DELIVER, ERASE, EXPIRE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, REMASK, SEAL, QueueClass
 from jobs.observe import observe
 from jobs.reflect import reflect
+from jobs.remask import remask
 from jobs.resources import Workshop, furnished, opened, rhythm
 from jobs.seal import due as seals_due
 from jobs.seal import seal
@@ -35,6 +36,7 @@ _ONE_EXPORT = timedelta(hours=6)  # as large as it may be
 JOBS: dict[str, Job[Workshop] | BulkJob[Workshop]] = {
     OBSERVE: Job(QueueClass.MEMORY, observe, _ONE_RUN),
     REFLECT: Job(QueueClass.MEMORY, reflect, _ONE_RUN),
+    REMASK: Job(QueueClass.MEMORY, remask, _ONE_RUN, back_off=BackOff(longest=timedelta(minutes=2))),
     SEAL: Job(QueueClass.HOUSEKEEPING, seal, _ONE_RUN),
     EXPIRE: Job(QueueClass.HOUSEKEEPING, expire, _ONE_EXPORT),
     EXPORT: Job(QueueClass.INTERACTIVE, export_subject, _ONE_EXPORT, attempts=8, crashes=5),

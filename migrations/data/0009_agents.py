@@ -1,4 +1,4 @@
-"""What people are called, and whose the agents are: what a space registered."""
+"""What people are called, whose the agents are, and which turns wait for a model to look for names."""
 
 from alembic import op
 
@@ -39,6 +39,17 @@ _STATEMENTS = (
     """,
     "CREATE INDEX agents_by_owner ON agents (owner_subject) WHERE owner_subject IS NOT NULL",
     "CREATE INDEX agents_by_employee ON agents (employee_subject) WHERE employee_subject IS NOT NULL",
+    """
+    CREATE TABLE pseudonyms (
+        subject_id uuid PRIMARY KEY REFERENCES subjects (id) ON DELETE CASCADE,
+        space_id bigint NOT NULL REFERENCES spaces (id),
+        version bigint NOT NULL,
+        sealed bytea NOT NULL
+    )
+    """,
+    # What only a part of masking has looked at so far: it waits for the models layer.
+    "ALTER TABLE turns ADD COLUMN unmasked boolean NOT NULL DEFAULT false",
+    "CREATE INDEX turns_unmasked ON turns (log_id, seq) WHERE unmasked",
     "CREATE INDEX api_keys_of_agent ON api_keys (space_id, agent) WHERE agent IS NOT NULL",
 )
 
@@ -47,8 +58,9 @@ def upgrade() -> None:
     """Runs every statement in one transaction."""
     for statement in _STATEMENTS:
         op.execute(statement)
-    guard("names", "agents")
-    op.execute("""
-        CREATE POLICY unheld ON names AS RESTRICTIVE FOR DELETE USING (NOT EXISTS (
-            SELECT FROM holds h WHERE h.space_id = names.space_id AND h.subject_id = names.subject_id))
-    """)
+    guard("names", "agents", "pseudonyms")
+    for table in ("names", "pseudonyms"):
+        op.execute(f"""
+            CREATE POLICY unheld ON {table} AS RESTRICTIVE FOR DELETE USING (NOT EXISTS (
+                SELECT FROM holds h WHERE h.space_id = {table}.space_id AND h.subject_id = {table}.subject_id))
+        """)

@@ -18,6 +18,7 @@ from gateways.scripted_echo import echo
 from gateways.scripted_model import Script, ScriptedModel, scripted
 from jobs.observe import observe
 from jobs.reflect import reflect
+from jobs.remask import remask
 from jobs.resources import Resources, Workshop, furnished
 from jobs.verdict import Later, Nothing, Verdict
 from memory.observation import Line
@@ -33,7 +34,7 @@ from models.quarantine import Quarantined
 from models.turn import StoredTurn
 from models.work import Claim, Work
 
-_JOBS = {"observe": observe, "reflect": reflect}
+_JOBS = {"observe": observe, "reflect": reflect, "remask": remask}
 _models = itertools.count(1)
 _names = itertools.count(1)
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no word, no number: nothing that is masked or read as a date

@@ -27,7 +27,8 @@ async def key(mint: "Mint") -> "Minted":
 @pytest.fixture(autouse=True)
 def asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A credential is looked up for every request, so that no test waits for the second to pass."""
-    monkeypatch.setattr(auth, "_TRUSTED", -1.0)
+    for span in ("_ASKED_AFTER", "_TRUSTED"):
+        monkeypatch.setattr(auth, span, -1.0)
 
 
 async def put(

@@ -36,6 +36,8 @@ _TABLES = (
     "conversations",
     "handles",
     "names",
+    "agents",
+    "pseudonyms",
     "subjects",
     "exports",
     "erasures",
@@ -116,8 +118,9 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("delete", "/v1/keys/{key_id}"): None,
 }
 ROUTES = sorted(BODIES)
-# Putting a webhook makes one of the caller's own space, whatever others call theirs.
-BY_ID = [route for route in ROUTES if "{" in route[1] and route != ("put", "/v1/webhooks/{name}")]
+# Putting a webhook or an agent makes one of the caller's own space, whatever others call theirs.
+_MAKES = {("put", "/v1/webhooks/{name}"), ("put", "/v1/agents/{agent}")}
+BY_ID = [route for route in ROUTES if "{" in route[1] and route not in _MAKES]
 
 
 @pytest.fixture
@@ -132,6 +135,8 @@ async def victim(mint: "Mint", remember: "Remember", client: "httpx.AsyncClient"
     assert (await client.post("/v1/agent-memory/notes", json=NOTE, headers=key.headers)).status_code == 201
     for_all = NOTE | {"visibility": "space", "title": "Of all"}
     assert (await client.post("/v1/agent-memory/notes", json=for_all, headers=key.headers)).status_code == 202
+    owned = BODIES["put", "/v1/agents/{agent}"]
+    assert (await client.put("/v1/agents/victims", json=owned, headers=key.headers)).status_code == 200
     hook = BODIES["put", "/v1/webhooks/{name}"]
     assert (await client.put("/v1/webhooks/victims", json=hook, headers=key.headers)).status_code == 200
     async with resources.database.begin(key.space) as tx:

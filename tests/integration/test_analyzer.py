@@ -1,0 +1,67 @@
+"""What the models layer may answer, and what of it counts: names, where they stand, and nothing else."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gateways.analyzer import Analyzer, AnalyzerAway
+from privacy.span import Span
+from tests.integration.namer import Namer, playing
+
+
+@pytest.fixture
+async def namer() -> AsyncIterator[Namer]:
+    async with playing() as server:
+        yield server
+
+
+@pytest.fixture
+async def analyzer(namer: Namer) -> AsyncIterator[Analyzer]:
+    asked = Analyzer(namer.url + "/", "pt", 0.3)
+    yield asked
+    await asked.close()
+
+
+async def test_names_are_asked_for_alone_and_found_where_they_stand(analyzer: Analyzer, namer: Namer) -> None:
+    assert await analyzer.persons("😀 Zoraide is here") == [Span(2, 9, "PERSON")]
+    assert namer.asked == [{"text": "😀 Zoraide is here", "language": "pt", "entities": ["PERSON"]}]
+    assert await analyzer.persons(" \n") == []
+
+
+async def test_a_long_text_is_asked_about_in_pieces_and_no_name_is_cut(analyzer: Analyzer, namer: Namer) -> None:
+    text = "x" * 7_990 + " Zoraide " + "y" * 15_000
+    assert await analyzer.persons(text) == [Span(7_991, 7_998, "PERSON")]
+    assert len(namer.texts) == 3
+    assert max(map(len, namer.texts)) <= 8_000
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("500", "http_500"),
+        ("302", "http_302"),
+        ("503", "http_503"),
+        ("garbage", "unparsable"),
+        ("elsewhere", "unparsable"),
+        ("slow", "timeout"),
+    ],
+)
+async def test_whatever_is_no_answer_has_a_code(analyzer: Analyzer, namer: Namer, mode: str, why: str) -> None:
+    namer.mode = mode
+    with pytest.raises(AnalyzerAway, match=f"^{why}$"):
+        await analyzer.persons("Zoraide")
+    assert not await analyzer.works()
+    namer.mode = "good"
+    namer.let_go.set()
+    assert await analyzer.works()
+
+
+async def test_one_that_is_away_is_not_asked_again_at_once(namer: Namer) -> None:
+    analyzer = Analyzer("http://127.0.0.1:9", "en", 0.3)
+    codes = []
+    for _ in range(2):
+        with pytest.raises(AnalyzerAway) as away:
+            await analyzer.persons("Zoraide")
+        codes.append(str(away.value))
+    await analyzer.close()
+    assert codes == ["unreachable", "resting"]
