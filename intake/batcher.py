@@ -17,7 +17,7 @@ import asyncpg
 from jobs.bell import Bell
 from jobs.letters import observe_letter, remask_letter
 from models import append, work
-from models.append import Address, LockedLog, Place, Rebirth, TookTurns, TurnRow
+from models.append import Address, LockedLog, Place, TookTurns, TurnRow
 from models.database import Connection, Database
 from models.log import Rhythm
 from models.work import Added, Letter
@@ -40,14 +40,6 @@ class OwnerGone(Exception):
     """The person was erased between the look-up and the commit; looking up again starts a new lineage."""
 
 
-class ToldBefore(Exception):
-    """The conversation was erased once, and nobody has looked yet whether the call is from before."""
-
-    def __init__(self, rebirth: Rebirth) -> None:
-        super().__init__()
-        self.rebirth = rebirth
-
-
 class PreparedTurn(NamedTuple):
     """One turn, masked, counted and sealed: the end of a TurnRow."""
 
@@ -66,12 +58,11 @@ class PreparedTurn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request's turns, ready to be written. They are from after `since`, whatever was erased until then."""
+    """One request's turns, ready to be written."""
 
     space: int
     address: Address
     turns: Sequence[PreparedTurn]
-    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +91,7 @@ class Batcher:
     _committing: int = 0
 
     async def submit(self, call: Call) -> Took:
-        """Commits a call with whatever waits beside it. Raises OtherAgent, OwnerGone, ToldBefore, or what PostgreSQL said."""
+        """Commits a call with whatever waits beside it. Raises OtherAgent, OwnerGone, or what PostgreSQL said."""
         answer: asyncio.Future[Took] = asyncio.get_running_loop().create_future()
         crowd = self._waiting.setdefault(call.space, deque())
         crowd.append((call, answer))
@@ -165,20 +156,12 @@ async def write(
     """Writes calls of one space in the open transaction. Answers each call, and the work that became due."""
     space = calls[0].space
     places = await append.places(connection, space, [call.address for call in calls])
-    for call, place in zip(calls, places, strict=True):
-        _check(call, place)
     numbered = [_numbered(call, place) for call, place in zip(calls, places, strict=True)]
     added, now = await append.append(connection, space, [row for rows in numbered for row in rows])
     logs = {place.log.id: place.log for place in places if place is not None}
     letters = [*_letters(space, logs.values(), now, rhythm), *_of_unmasked(space, numbered)]
     due = await work.add_many(connection, letters)
     return [_took(rows, place, added, now) for rows, place in zip(numbered, places, strict=True)], due
-
-
-def _check(call: Call, place: Place | None) -> None:
-    rebirth = None if place is None else place.rebirth
-    if rebirth is not None and (call.since is None or call.since < rebirth.at):
-        raise ToldBefore(rebirth)  # the calls beside it are tried again, each alone
 
 
 def _numbered(call: Call, place: Place | None) -> list[TurnRow]:
