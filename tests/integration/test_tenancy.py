@@ -196,6 +196,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
     return {
         "record_id": "1",
         "name": "victims",
+        "agent": "victims",
         "key_id": victim.id,
         "export_id": f"exp_{uuid4().hex}",
         "erasure": str(erasure),
@@ -204,12 +205,12 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
         "proposal": f"prop_{proposal.hex}",
         "profile_id": f"sub_{subject.hex}",
     }
-        "agent": "victims",
 
 
 MADE_UP = {
     "record_id": str(2**62),
     "name": "made-up",
+    "agent": "made-up",
     "key_id": f"key_{uuid4().hex}",
     "export_id": f"exp_{uuid4().hex}",
     "erasure": str(uuid4()),
@@ -218,7 +219,6 @@ MADE_UP = {
     "proposal": f"prop_{uuid4().hex}",
     "profile_id": f"sub_{uuid4().hex}",
 }
-    "agent": "made-up",
 
 
 def without_instance(answer: "httpx.Response") -> tuple[int, dict[str, Any]]:
