@@ -17,6 +17,7 @@ from models.dataset import Row
 _SHOWN = 200  # rows of a data set
 _LARGEST = 512 * 1024  # characters of a data set on the page
 _LONGEST = 4_000  # characters of one value
+_SHORT = 36  # characters that stay on one line
 _FIRST = ("handles", "observations", "turns")  # what people look for
 
 # What people read stands before what only programs do.
@@ -29,17 +30,18 @@ _STYLE = """
 }
 * { box-sizing: border-box }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
-  color: var(--ink); background: var(--paper) }
-h1, h2 { line-height: 1.2; overflow-wrap: anywhere }
+  color: var(--ink); background: var(--paper); overflow-wrap: anywhere }
+h1, h2 { line-height: 1.2 }
 h2 { margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 2px solid var(--line) }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 }
 th, td { text-align: start; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line) }
 th { font-weight: 600 }
-td > div { overflow-wrap: anywhere; white-space: pre-wrap; min-width: 3.5rem; max-width: 46rem }
+td > div { white-space: pre-wrap; min-width: 3.5rem; max-width: 46rem }
 .wide { overflow-x: auto }
 .rows { font-size: 14px }
 .rows thead th { white-space: nowrap; background: var(--band) }
-.text > div { min-width: 18rem; font-size: 15px }
+.text > div { min-width: 24rem; font-size: 15px }
+.short > div { white-space: nowrap }
 .number { text-align: end; font-variant-numeric: tabular-nums }
 .quiet { color: var(--quiet) }
 a { color: var(--link) }
@@ -51,7 +53,7 @@ a { color: var(--link) }
   .rows td { display: flex; border: 0; padding: .15rem .6rem }
   .rows td.none { display: none }
   .rows td::before { content: attr(data-of); flex: 0 0 8rem; color: var(--quiet) }
-  .rows td > div { flex: 1; min-width: 0 }
+  .rows td > div { flex: 1; min-width: 0; white-space: pre-wrap }
   .rows td.text { padding: .4rem .6rem }
   .rows td.text::before { content: none }
   .contents tr { display: grid; grid-template-columns: 1fr auto; border-bottom: 1px solid var(--line) }
@@ -64,7 +66,7 @@ a { color: var(--link) }
   .wide { overflow: visible }
   .rows { font-size: 8pt }
   .rows thead { display: table-header-group }
-  td > div, .text > div { min-width: 0 }
+  td > div, .text > div { min-width: 0; white-space: pre-wrap }
   tr { break-inside: avoid }
   h2 { break-after: avoid }
 }
@@ -82,7 +84,8 @@ class Section:
     file: str
     rows: int = 0
     _columns: list[str] = field(default_factory=list)
-    _shown: list[str] = field(default_factory=list)
+    _shown: list[list[str]] = field(default_factory=list)
+    _used: set[str] = field(default_factory=set)
     _size: int = 0
 
     def note(self, row: Row) -> None:
@@ -91,9 +94,10 @@ class Section:
         if len(self._shown) >= _SHOWN or self._size > _LARGEST:
             return
         self._columns = self._columns or sorted(row, key=_rank)
-        cells = "".join(_cell(column, row.get(column)) for column in self._columns)
-        self._shown.append(f"<tr>{cells}</tr>")
-        self._size += len(cells)
+        cells = [_cell(column, row.get(column)) for column in self._columns]
+        self._used.update(column for column in self._columns if not _is_nothing(row.get(column)))
+        self._shown.append(cells)
+        self._size += sum(map(len, cells))
 
     def written(self) -> Iterator[str]:
         """As HTML: nothing, where there are no rows."""
@@ -105,10 +109,7 @@ class Section:
         file = f'<a href="{_text(self.file)}">{_text(self.file)}</a>'
         yield f"<p>{_text(what)}</p>" if what else ""
         yield f'<p class="quiet">{_rows(self.rows)}, all of them in {file}.{some}</p>'
-        heads = "".join(f'<th scope="col">{_text(_named(column))}</th>' for column in self._columns)
-        yield f'<div class="wide"><table class="rows"><thead><tr>{heads}</tr></thead><tbody>'
-        yield from self._shown
-        yield "</tbody></table></div>"
+        yield from self._table()
 
     def listed(self) -> str:
         """Its line in the table of contents."""
@@ -118,6 +119,14 @@ class Section:
         return (
             f'<tr><th scope="row">{name}</th><td>{_text(what)}</td><td class="{known}">{self.rows or "none"}</td></tr>'
         )
+
+    def _table(self) -> Iterator[str]:
+        """Without the columns in which no row that is shown has anything."""
+        used = [nth for nth, column in enumerate(self._columns) if column in self._used]
+        heads = "".join(f'<th scope="col">{_text(_named(self._columns[nth]))}</th>' for nth in used)
+        yield f'<div class="wide"><table class="rows"><thead><tr>{heads}</tr></thead><tbody>'
+        yield from (f"<tr>{''.join(cells[nth] for nth in used)}</tr>" for cells in self._shown)
+        yield "</tbody></table></div>"
 
 
 def page(facts: Mapping[str, object], sections: Sequence[Section], left_out: Sequence[Mapping[str, str]]) -> str:
@@ -157,9 +166,17 @@ def _rank(column: str) -> tuple[int, str]:
 
 
 def _cell(column: str, value: Any) -> str:
-    kind = "none" if value in (None, "", [], {}) else "text" if column == "text" else ""
+    kind = "none" if _is_nothing(value) else "text" if column == "text" else "short" if _is_short(value) else ""
     marked = f' class="{kind}"' if kind else ""
     return f'<td{marked} data-of="{_text(_named(column))}"><div dir="auto">{_value(value)}</div></td>'
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or value in ("", [], {})
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, (int, float)) or (isinstance(value, str) and len(value) <= _SHORT)
 
 
 def _named(name: str) -> str:
@@ -171,7 +188,7 @@ def _rows(rows: int) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None or value == []:
+    if _is_nothing(value):
         return ""
     told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     if len(told) <= _LONGEST:

@@ -19,7 +19,6 @@ def words(data_set: str) -> Words:
 _KNOWN: Mapping[str, Words] = {
     "agents": Words("Assistants", "Assistants that are registered in your name."),
     "api_keys": Words("Access keys", "Keys that let programs speak for you. The keys themselves are not kept."),
-    "caller_notes": Words("Notes about you", "What an assistant wrote down about you when you spoke to it."),
     "conversations": Words("Conversations", "The conversations you had, and with which assistant."),
     "exports": Words("Packages like this one", "When a package of your data was asked for, and what became of it."),
     "generations": Words("Versions of your memory", "When the list of what was noted about you was tidied up."),

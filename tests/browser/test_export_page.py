@@ -3,6 +3,7 @@
 import asyncio
 import http.server
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -50,10 +51,18 @@ def hostile(url: str) -> list[str]:
     ]
 
 
-def dumped(file: Path) -> str:
+def dumped(file: Path, *flags: str) -> str:
     """The document as the browser has it after whatever could run has run."""
     assert BROWSER is not None
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=3000",
+        "--dump-dom",
+        *flags,
+    ]
     profile = file.with_name("profile")
     done = subprocess.run(
         [*command, f"--user-data-dir={profile}", file.as_uri()], capture_output=True, text=True, timeout=100, check=True
@@ -85,3 +94,20 @@ async def test_the_browser_here_would_run_what_is_not_escaped(tmp_path: Path, as
     document = await asyncio.to_thread(dumped, file)
     assert "<title>taken</title>" in document
     assert paths == ["/image"]
+
+
+async def test_on_a_phone_nothing_has_to_be_moved_sideways(tmp_path: Path) -> None:
+    turns = Section("turns", "data/turns.jsonl")
+    for text in (*hostile("x"), "A" * 3_000, "見積もり" * 200, "هل يغطي الضمان البطارية " * 40, None):
+        turns.note({"said_at": "2026-03-01T09:30:00+00:00", "text": text, "tool_calls": [{"name": "z" * 500}], "id": 1})
+    many = [Section(f"{'kind' * 12}_{nth}", f"data/{'kind' * 12}_{nth}.jsonl") for nth in range(30)]
+    for one in many:
+        one.note({"a_rather_long_name_of_a_member": {"deep": ["x" * 100]}, "n": None})
+    whole = page({"package": "exp_" + "1" * 32}, [turns, *many], [{"what": "w" * 200, "why": "x"}])
+    measured = "<script>document.title = `${innerWidth} ${document.documentElement.scrollWidth}`</script></body>"
+    file = tmp_path / "index.html"
+    file.write_text(re.sub("<meta http-equiv[^>]*>", "", whole).replace("</body>", measured))
+    document = await asyncio.to_thread(dumped, file, "--window-size=390,800")
+    inner, needed = map(int, document.partition("<title>")[2].partition("</title>")[0].split())
+    assert inner <= 500
+    assert needed <= inner

@@ -12,6 +12,7 @@ import pytest
 
 from jobs import export as exporting
 from jobs import package_filling
+from jobs.package_words import words
 from jobs.verdict import Done, Later
 from models.registry import DATA_SETS, NOTHING_PERSONAL
 from tests.integration import erasing
@@ -54,6 +55,36 @@ async def test_a_package_holds_every_data_set_and_checks_out_by_sha256sum(desk: 
     assert [line["action"] for line in lines(package, "receipts.jsonl")] == ["export.requested"]
     look = await desk.look(export)
     assert (look["state"], look["counts"]["turns"]) == ("ready", 2)
+
+
+async def test_all_its_lists_name_whatever_the_registry_has(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shoes:
+        """A data set that somebody adds some day, with a word about it to nobody."""
+
+        name, tables = "left_shoes", {"shoes": {}}
+
+        async def count(self, *_: Any) -> int:
+            return 1
+
+        async def export(self, *_: Any) -> AsyncIterator[dict[str, Any]]:
+            yield {"id": 1, "text": "a brown one"}
+
+    monkeypatch.setattr(exporting, "DATA_SETS", (*DATA_SETS, Shoes()))
+    _, package = await desk.make()
+    readme, page = package.read("README.txt").decode(), package.read("index.html").decode()
+    listed = page.partition("<h2>Contents</h2>")[2].partition("</table>")[0]
+    for name in (*(one.name for one in DATA_SETS), "left_shoes"):
+        assert f"(data/{name}.jsonl)" in readme
+        assert words(name).title in readme
+        assert words(name).title in listed
+        assert f"data/{name}.jsonl" in package.namelist()
+    assert lines(package, "data/left_shoes.jsonl") == [{"id": 1, "text": "a brown one"}]
+    assert "a brown one" in page
+
+
+@pytest.mark.parametrize("data_set", DATA_SETS, ids=lambda one: one.name)
+def test_every_data_set_is_told_of_in_words_of_its_own(data_set: Any) -> None:
+    assert words(data_set.name).what, "jobs/package_words.py has a line for each"
 
 
 def _sha256sum(folder: Path) -> "subprocess.CompletedProcess[str]":
