@@ -84,6 +84,15 @@ async def knows_call(keys: KeyStore, call: bytes, handles: Sequence[bytes]) -> b
     )
 
 
+async def ended_call(keys: KeyStore, call: bytes, erasure: UUID) -> bool:
+    """Whether what a call of that HMAC brought in the last day went with that erasure."""
+    query = f"""
+        SELECT EXISTS (SELECT FROM suppressed_calls
+            WHERE digest = $1 AND erasure = $2 AND at > now() - interval '{_REMEMBERED}')
+    """  # noqa: S608 - a constant
+    return bool(await keys.pool.fetchval(query, call, erasure))
+
+
 async def forget_calls(keys: KeyStore) -> None:
     """Drops idempotency keys past their day."""
     await keys.pool.execute(f"DELETE FROM suppressed_calls WHERE at <= now() - interval '{_REMEMBERED}'")  # noqa: S608 - a constant

@@ -4,14 +4,16 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
+from cachetools import LRUCache
 
+from gateways import ledger
 from gateways.key_store import KeyGone, KeyStore
-from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, Took
+from intake.batcher import Batcher, Call, OwnerGone, PreparedTurn, ToldBefore, Took
 from intake.called import Called
 from intake.identity import Claim, Identity, People
 from intake.messages import Message
@@ -20,7 +22,7 @@ from intake.rules import Rules
 from memory import tokens
 from memory.turn import Role, ToolCall
 from models.api_key import Credential
-from models.append import Address, ConversationName, LogName
+from models.append import Address, ConversationName, LogName, Rebirth
 from models.columns import utc_now
 from models.content import offset_minutes, seal_turn
 from models.conversation import SEALED_ID
@@ -92,6 +94,7 @@ class Intake:
     memory_on: bool
     called: Called
     has_models: bool = False  # a models layer is to look for names afterwards
+    _rebirths: "LRUCache[ConversationName, Rebirth]" = field(default_factory=lambda: LRUCache(maxsize=10_000))
 
     async def accept(self, credential: Credential, claim: Claim, said: Said) -> Accepted:
         """Commits the turns. Raises OtherAgent when the conversation belongs to another agent, SubjectErased."""
@@ -113,8 +116,32 @@ class Intake:
             if any(at <= erased_at for at in (*came, *_times(said))):
                 raise SubjectErased
             await self._refuse_what_was_heard(credential, claim, said, erased_at)
-        took = await self.batcher.submit(await self._prepare(credential, identity, said))
+        took = await self._submit(credential, said, await self._prepare(credential, identity, said))
         return self._answer(identity, took)
+
+    async def _submit(self, credential: Credential, said: Said, call: Call) -> Took:
+        """Commits the call, unless it is from before an erasure of its conversation."""
+        began, name = utc_now(), call.address.conversation
+        while True:
+            rebirth: Rebirth | None = self._rebirths.get(name)
+            if rebirth is not None:
+                await self._refuse_what_was_told(credential, said, rebirth, began)
+            try:
+                return await self.batcher.submit(call if rebirth is None else replace(call, since=rebirth.at))
+            except ToldBefore as told:
+                self._rebirths[name] = told.rebirth
+
+    async def _refuse_what_was_told(
+        self, credential: Credential, said: Said, rebirth: Rebirth, began: datetime
+    ) -> None:
+        if any(at <= rebirth.at for at in (began, *_times(said))):
+            raise SubjectErased
+        call = await self._call(credential, said)
+        if call is not None and utc_now() - rebirth.at <= _CALLS_KNOWN:
+            key = await ledger.suppression_key(self.keys)
+            named = ledger.call_digest(key, credential.space, call)
+            if await ledger.ended_call(self.keys, named, rebirth.erasure):
+                raise SubjectErased
 
     async def _refuse_what_was_heard(
         self, credential: Credential, claim: Claim, said: Said, erased_at: datetime

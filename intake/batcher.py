@@ -17,7 +17,7 @@ import asyncpg
 from jobs.bell import Bell
 from jobs.letters import observe_letter, remask_letter
 from models import append, work
-from models.append import Address, LockedLog, Place, TookTurns, TurnRow
+from models.append import Address, LockedLog, Place, Rebirth, TookTurns, TurnRow
 from models.database import Connection, Database
 from models.log import Rhythm
 from models.work import Added, Letter
@@ -29,7 +29,8 @@ _MOST_TURNS = 2_000  # in one batch, unless a single call has more
 # making it is a quarter of what a small batch costs PostgreSQL.
 _BEGIN = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan; "
 _COMMITTERS = 3  # batches at once
-_CROWD = 16  # calls of one space that wait for the same flush; more of them are worth another
+_CROWD = 32  # calls of one space that wait for the same flush; more of them are worth another
+_QUIET_TURNS = 2  # of the loop: one reads a request, the next one serves it
 
 
 class OtherAgent(Exception):
@@ -38,6 +39,14 @@ class OtherAgent(Exception):
 
 class OwnerGone(Exception):
     """The person was erased between the look-up and the commit; looking up again starts a new lineage."""
+
+
+class ToldBefore(Exception):
+    """The conversation was erased once, and nobody has looked yet whether the call is from before."""
+
+    def __init__(self, rebirth: Rebirth) -> None:
+        super().__init__()
+        self.rebirth = rebirth
 
 
 class PreparedTurn(NamedTuple):
@@ -58,11 +67,12 @@ class PreparedTurn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request's turns, ready to be written."""
+    """One request's turns, ready to be written. They are from after `since`, whatever was erased until then."""
 
     space: int
     address: Address
     turns: Sequence[PreparedTurn]
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ class Batcher:
     _committing: int = 0
 
     async def submit(self, call: Call) -> Took:
-        """Commits a call with whatever waits beside it. Raises OtherAgent, OwnerGone, or what PostgreSQL said."""
+        """Commits a call with whatever waits beside it. Raises OtherAgent, OwnerGone, ToldBefore, or what PostgreSQL said."""
         answer: asyncio.Future[Took] = asyncio.get_running_loop().create_future()
         crowd = self._waiting.setdefault(call.space, deque())
         crowd.append((call, answer))
@@ -107,9 +117,19 @@ class Batcher:
     async def _commit_waiting(self) -> None:
         try:
             while self._waiting:
-                await self._commit(self._next_batch())
+                await self._gather()
+                if self._waiting:
+                    await self._commit(self._next_batch())
         finally:
             self._committing -= 1
+
+    async def _gather(self) -> None:
+        """Lets in who is at the door: while the loop's turns still bring calls, they share a flush and its statements."""
+        crowd = next(iter(self._waiting.values()))
+        seen, quiet = 0, 0
+        while quiet < _QUIET_TURNS and len(crowd) < _CROWD:
+            seen, quiet = len(crowd), quiet + 1 if len(crowd) == seen else 0
+            await asyncio.sleep(0)
 
     def _next_batch(self) -> list[Waiting]:
         space = next(iter(self._waiting))
@@ -156,12 +176,20 @@ async def write(
     """Writes calls of one space in the open transaction. Answers each call, and the work that became due."""
     space = calls[0].space
     places = await append.places(connection, space, [call.address for call in calls])
+    for call, place in zip(calls, places, strict=True):
+        _check(call, place)
     numbered = [_numbered(call, place) for call, place in zip(calls, places, strict=True)]
     added, now = await append.append(connection, space, [row for rows in numbered for row in rows])
     logs = {place.log.id: place.log for place in places if place is not None}
     letters = [*_letters(space, logs.values(), now, rhythm), *_of_unmasked(space, numbered)]
     due = await work.add_many(connection, letters)
     return [_took(rows, place, added, now) for rows, place in zip(numbered, places, strict=True)], due
+
+
+def _check(call: Call, place: Place | None) -> None:
+    rebirth = None if place is None else place.rebirth
+    if rebirth is not None and (call.since is None or call.since < rebirth.at):
+        raise ToldBefore(rebirth)  # the calls beside it are tried again, each alone
 
 
 def _numbered(call: Call, place: Place | None) -> list[TurnRow]:

@@ -110,10 +110,11 @@ async def replay(resources: Resources) -> int:
 
 
 async def _remember_calls(resources: Resources, entry: Entry) -> None:
-    if entry.kind != "subject":
+    if entry.kind == "agent":
         return
     async with resources.database.begin(entry.space) as tx:
-        calls = await accepting.calls(await driver(tx), entry.space, entry.id, entry.subjects())
+        told = entry.target.get("conversations", ())
+        calls = await accepting.calls(await driver(tx), entry.space, entry.id, entry.subjects(), told)
     if calls:
         key = await ledger.suppression_key(resources.keys)
         named = [(ledger.call_digest(key, entry.space, digest), at) for digest, at in calls]

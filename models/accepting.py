@@ -99,7 +99,7 @@ async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> 
         "SELECT id FROM subjects WHERE space_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id FOR UPDATE", space, people
     )
     conversations = await connection.fetch(
-        "SELECT id, subject_id FROM conversations WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[]) OR id = ANY ($3::bigint[]))"
+        "SELECT id, subject_id, digest FROM conversations WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[]) OR id = ANY ($3::bigint[]))"
         " ORDER BY id FOR UPDATE",
         *(space, people, list(target.get("conversations", ()))),
     )
@@ -118,6 +118,8 @@ async def fix(connection: Connection, space: int, target: Mapping[str, Any]) -> 
         "logs": numbers[0],
         "conversations": numbers[1],
     }
+    if conversations and not people:
+        fixed["digest"] = conversations[0]["digest"].hex()  # under its owner's key: by it one of the same id is known
     if "agent" in target:
         fixed["agent"] = target["agent"]
     found = bool(locked or conversations or "agent" in target)
@@ -135,6 +137,7 @@ known AS (
     SELECT call_digest, created_at FROM turns WHERE call_digest IS NOT NULL AND created_at > now() - interval '24 hours'
     AND space_id = $1 AND conversation_id = ANY (ARRAY(
         SELECT id FROM conversations WHERE space_id = $1 AND subject_id = ANY ($3::uuid[])
+        UNION SELECT unnest($4::bigint[])
         UNION SELECT jsonb_array_elements_text(target -> 'conversations')::bigint FROM fixed))
 )
 SELECT call_digest, min(created_at) AS at FROM known GROUP BY call_digest
@@ -142,13 +145,13 @@ SELECT call_digest, min(created_at) AS at FROM known GROUP BY call_digest
 
 
 async def calls(
-    connection: Connection, space: int, erasure: UUID, people: Sequence[UUID]
+    connection: Connection, space: int, erasure: UUID, people: Sequence[UUID], conversations: Sequence[int]
 ) -> list[tuple[bytes, datetime]]:
-    """Idempotency keys of the last day by which something came that belongs to the people: digest, and first instant.
+    """Idempotency keys of the last day by which something came of the people or in the conversations: digest, and first instant.
 
     Before the erasure is committed by what is theirs; after it, by what it has fixed.
     """
-    rows = await connection.fetch(_CALLS, space, erasure, list(people))
+    rows = await connection.fetch(_CALLS, space, erasure, list(people), list(conversations))
     return [(row["call_digest"], row["at"]) for row in rows]
 
 

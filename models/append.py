@@ -10,7 +10,7 @@ then makes new conversations, both in the order of their names.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from models.database import Connection
@@ -51,12 +51,20 @@ class Address(NamedTuple):
     sealed_id: Sealed
 
 
+class Rebirth(NamedTuple):
+    """When an earlier conversation of the same id was erased, and by which erasure: what is from before is refused."""
+
+    at: datetime
+    erasure: UUID
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """What stands at an address: the log, under its lock, and the conversation's id."""
 
     log: LockedLog
     conversation: int
+    rebirth: Rebirth | None
 
 
 class TurnRow(NamedTuple):
@@ -96,20 +104,20 @@ WITH wanted AS (
     SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::bytea[])
         WITH ORDINALITY AS w (owner, agent, context, speaker, digest, nth)
 ), found AS MATERIALIZED (
-    SELECT w.nth, l.id AS log, c.id AS conversation, c.agent FROM wanted w
+    SELECT w.nth, l.id AS log, c.id AS conversation, c.agent, c.reborn_at, c.reborn_by FROM wanted w
     LEFT JOIN LATERAL (
         SELECT id FROM logs l
         WHERE l.space_id = $1 AND l.subject_id = w.owner AND l.agent = w.agent AND l.context = w.context OFFSET 0
     ) l ON true
     LEFT JOIN LATERAL (
-        SELECT id, agent FROM conversations c
+        SELECT id, agent, reborn_at, reborn_by FROM conversations c
         WHERE c.space_id = $1 AND c.subject_id = w.speaker AND c.digest = w.digest OFFSET 0 FOR KEY SHARE
     ) c ON true
 ), locked AS (
     SELECT id, last_seq, pending_turns, pending_tokens, oldest_pending_at FROM logs
     WHERE space_id + 0 = $1 AND id = ANY (ARRAY(SELECT log FROM found)) ORDER BY id FOR UPDATE
 )
-SELECT l.*, f.conversation, f.agent FROM found f LEFT JOIN locked l ON l.id = f.log ORDER BY f.nth
+SELECT l.*, f.conversation, f.agent, f.reborn_at, f.reborn_by FROM found f LEFT JOIN locked l ON l.id = f.log ORDER BY f.nth
 """
 
 _LOGS = """
@@ -134,9 +142,14 @@ INSERT INTO generations (log_id, number, space_id, made_by) SELECT id, 1, space_
 """
 
 _NEW_CONVERSATIONS = """
-INSERT INTO conversations (space_id, subject_id, digest, sealed_id, agent)
-SELECT $1, subject_id, digest, sealed_id, agent
+INSERT INTO conversations (space_id, subject_id, digest, sealed_id, agent, reborn_at, reborn_by)
+SELECT $1, subject_id, digest, sealed_id, agent, e.accepted_at, e.id
 FROM unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::text[]) AS w (subject_id, digest, sealed_id, agent)
+LEFT JOIN LATERAL (
+    SELECT id, accepted_at FROM erasures e
+    WHERE e.space_id = $1 AND e.kind = 'conversation' AND e.target->>'digest' = encode(w.digest, 'hex')
+    ORDER BY accepted_at DESC LIMIT 1
+) e ON true
 ORDER BY subject_id, digest
 ON CONFLICT (space_id, subject_id, digest) DO NOTHING
 """
@@ -183,7 +196,7 @@ async def places(connection: Connection, space: int, addresses: Sequence[Address
         await connection.execute(_NEW_CONVERSATIONS, space, *_columns(conversations))
         found = await _look(connection, space, addresses)
     return [
-        Place(at.log, at.conversation) if at.log and at.conversation and at.agent == to.log.agent else None
+        Place(at.log, at.conversation, at.rebirth) if at.log and at.conversation and at.agent == to.log.agent else None
         for to, at in zip(addresses, found, strict=True)
     ]
 
@@ -225,12 +238,17 @@ class _Found(NamedTuple):
     log: LockedLog | None
     conversation: int | None
     agent: str | None
+    rebirth: Rebirth | None
 
 
 async def _look(connection: Connection, space: int, addresses: Sequence[Address]) -> list[_Found]:
     rows = await connection.fetch(_PLACES, space, *_columns([(*to.log, *to.conversation) for to in addresses]))
     logs = {row["id"]: LockedLog(*tuple(row)[:5]) for row in rows if row["id"] is not None}
-    return [_Found(logs.get(row["id"]), row["conversation"], row["agent"]) for row in rows]
+    return [_Found(logs.get(row["id"]), row["conversation"], row["agent"], _rebirth(row)) for row in rows]
+
+
+def _rebirth(row: Any) -> Rebirth | None:
+    return None if row["reborn_at"] is None else Rebirth(row["reborn_at"], row["reborn_by"])
 
 
 def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Column, LargeBinary, UniqueConstraint, Uuid
 from sqlmodel import Field, SQLModel
 
-from models.columns import created, identity, space
+from models.columns import created, identity, moment, space
 from models.database import Connection
 from models.sealed import SealedColumn
 from privacy.sealing import Sealed
@@ -15,7 +15,10 @@ SEALED_ID = "conversation"  # the purpose under which a conversation's id is sea
 
 
 class Conversation(SQLModel, table=True):
-    """Unique per space and owner; the agent is pinned by the first turn."""
+    """Unique per space and owner; the agent is pinned by the first turn.
+
+    `reborn_at` is when an earlier one of the same id was erased alone, `reborn_by` that erasure.
+    """
 
     __tablename__ = "conversations"
     __table_args__ = (UniqueConstraint("space_id", "subject_id", "digest"),)
@@ -26,6 +29,8 @@ class Conversation(SQLModel, table=True):
     digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     sealed_id: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
     agent: str
+    reborn_at: datetime | None = moment(nullable=True)
+    reborn_by: UUID | None = None
     created_at: datetime = created()
 
 

@@ -29,6 +29,9 @@ _STATEMENTS = (
     )
     """,
     "CREATE INDEX erasures_in_order ON erasures (space_id, accepted_at)",
+    # A conversation that was erased alone may begin anew: what is from before is told by this, and refused.
+    "CREATE INDEX erasures_of_conversations ON erasures (space_id, (target->>'digest')) WHERE kind = 'conversation'",
+    "ALTER TABLE conversations ADD COLUMN reborn_at timestamptz, ADD COLUMN reborn_by uuid",
     # By it an erasure finds what the model cost over the work that it deletes.
     "CREATE INDEX model_usage_by_work ON model_usage (work_id) WHERE work_id <> 0",
 )
