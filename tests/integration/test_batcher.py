@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from conftest import Mint, Minted
 
     from jobs.resources import Resources
+    from models.database import Connection
+    from models.log import Rhythm
     from privacy.sealing import SealingKey
 
 TOKENS = 7
@@ -105,6 +107,30 @@ async def test_calls_of_several_processes_about_one_log_are_numbered_and_counted
     assert await standing(resources, key) == (1, len(different), TOKENS * len(different))
     assert await letters(resources, key) == 1
     assert max(one.pending_turns for one in took) == len(different)
+
+
+async def test_calls_that_the_loop_brings_one_after_another_share_a_flush(
+    resources: Resources, mint: Mint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await mint()
+    sealing = await resources.keys.key(key.owner)
+    flushed: list[int] = []
+    write = batcher.write
+
+    async def noted(connection: Connection, calls: Sequence[Call], pace: Rhythm) -> Any:
+        flushed.append(len(calls))
+        return await write(connection, calls, pace)
+
+    monkeypatch.setattr(batcher, "write", noted)
+    async with batching(resources) as (one,):
+
+        async def comes(turn_of_the_loop: int) -> Took:
+            for _ in range(turn_of_the_loop):
+                await asyncio.sleep(0)
+            return await one.submit(call(key, sealing, "c", f"{turn_of_the_loop}"))
+
+        await asyncio.gather(*map(comes, range(10)))
+    assert flushed == [10]
 
 
 async def test_new_logs_and_conversations_may_begin_in_several_processes_at_once(
