@@ -12,7 +12,7 @@ from functools import partial
 
 from presidio_anonymizer.operators import Custom, Replace
 
-from privacy.json_text import Layout, escape_remainder, layout
+from privacy.json_text import LONGEST_BEGUN, Layout, escape_remainder, layout
 from privacy.policy import Operator, Policy
 from privacy.span import Span
 from privacy.view import fold, plain
@@ -148,4 +148,4 @@ def _targets(text: str, spans: Iterable[Span], plainly: Collection[Span]) -> Ite
 def _precarious(text: str, start: int) -> bool:
     """Whether a bare number of JSON or the rest of an escape may begin here."""
     before = text[max(0, start - _INDENTATION) : start].removesuffix("-").rstrip()
-    return text[start - 1 : start] == "\\" or (text[start].isdecimal() and before[-1:] in ("[", ",", ":"))
+    return "\\" in before[-LONGEST_BEGUN:] or (text[start].isdecimal() and before[-1:] in ("[", ",", ":"))

@@ -19,6 +19,11 @@ _INNER_TOKEN = re.compile(
 )
 _BRACKET = re.compile(r"[\[{]")
 _ESCAPE_LETTERS = "nrtbf"
+_BEGUN_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{0,3})?\Z")
+_ESCAPE_LENGTH = LONGEST_BEGUN = (
+    5  # without its backslash; with it, as far as it can have begun before a place inside it
+)
+_HEX = re.compile(r"[0-9A-Fa-f]+")
 _UNICODE_ESCAPE = re.compile(r"u[0-9A-Fa-f]{4}")
 
 
@@ -139,8 +144,12 @@ class _Reader:
 
 def escape_remainder(text: str, start: int) -> int:
     """How many characters at `start` belong to an escape that began before it (`\\n`, `\\u0041`); 0 for none."""
-    if start == 0 or text[start - 1] != "\\":
+    begun = _BEGUN_ESCAPE.search(text, max(0, start - LONGEST_BEGUN), start)
+    if begun is None:
         return 0
+    if begun[1]:
+        rest = _ESCAPE_LENGTH - len(begun[1])
+        return rest if _HEX.fullmatch(text, start, start + rest) else 0
     if text[start] in _ESCAPE_LETTERS:
         return 1
     return 5 if _UNICODE_ESCAPE.match(text, start) else 0

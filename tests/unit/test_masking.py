@@ -197,3 +197,11 @@ def test_json_written_line_by_line_stays_json() -> None:
     document = {"pans": [int(CARD), -int(CARD), [int(CARD)]], "note": "ana@example.com"}
     masked = json.loads(mask(json.dumps(document, indent=12)).text)
     assert masked == {"pans": ["<CREDIT_CARD>", "<CREDIT_CARD>", ["<CREDIT_CARD>"]], "note": "<EMAIL_ADDRESS>"}
+
+
+@pytest.mark.parametrize("escape", ["\u00ad", "\uff0d", "\u200b"])
+def test_what_begins_within_an_escape_leaves_the_escape_whole(escape: str) -> None:
+    text = json.dumps({"said": f"{escape}phone gmailcom", "inner": json.dumps([f"{escape}phone gmailcom"])})
+    said = json.loads(mask(text).text)
+    assert json.loads(said["inner"]) == [said["said"]]
+    assert "gmailcom" not in said["said"]
