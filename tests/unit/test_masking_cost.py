@@ -1,6 +1,7 @@
 """Texts made to cost: each ends soon, and what stands at its end is masked all the same."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -9,6 +10,8 @@ from privacy.masking import mask
 
 BYTES = 64 * 1_024
 GENEROUS = 3  # seconds of processor time; quadratic work on 64 KB takes minutes
+DEAREST = 90  # times what a look at each character costs; the worst takes a third of it on a quiet machine
+TRIES = 4  # because a machine that others share is slow at times, and never fast
 SYLLABLES = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi", "no", "pu", "ra", "se")
 FLOODS = {
     "dots": "a.",
@@ -62,18 +65,45 @@ FLOODS = {
     "pairs": "12 34 ",
     "slashed dates": "12/12/",
     "card cues": "card 1 2 3 ",
+    "pairs of numbers by dashes": "415-555-0132 12-34 ",
+    "shapes without their check": "123.456.789-00 ",
+    "rows of threes": "123 456 789 01 ",
+    "cued rows": "phone 12 34 56 ",
+    "lost signs": "maria 67 gmail ",
+    "answers": "its maria com ",
+    "sent": "send to com ",
+    "known pairs": "mia li ",
+    "colons of machines": "a1:b2:",
+    "signs of wallets": "1bc1",
+    "half escapes": "\\u00",
     "bidirectional marks": "4\u200f5\u200f",
     "mixture": 'phone card 4539 name: Mr. A +1 (415 a@b com {"',
 }
+
+
+KNOWN = Known.compile(["Mia Li", "mia_li_3668"])
+
+
+def seconds(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def look(text: str) -> int:
+    seen = 0
+    for character in text:
+        if character.isdigit():
+            seen += 1
+    return seen
 
 
 @pytest.mark.parametrize("name", sorted(FLOODS))
 def test_a_text_made_to_cost_is_masked_to_its_end(name: str) -> None:
     flood = FLOODS[name]
     text = flood * (BYTES // len(flood.encode())) + " ana.lima@example.com, card 4539310341316474"
-    begun = time.process_time()
-    masked = mask(text, known=["Mia Li", "mia_li_3668"])
-    assert time.process_time() - begun < GENEROUS
+    masked = mask(text, known=KNOWN)
+    assert any(seconds(lambda: mask(text, known=KNOWN)) < DEAREST * seconds(lambda: look(text)) for _ in range(TRIES))
     assert "ana.lima" not in masked.text
     assert "card 4539310341316474" not in masked.text
     assert mask(masked.text).text == masked.text
