@@ -9,7 +9,10 @@ from uuid import UUID
 
 from models import hold, link
 from models.database import Connection
+from models.dataset import Target
+from models.registry import DATA_SETS
 
+_AT_ONCE = 5_000  # rows
 _PATIENCE = "300ms"  # below PostgreSQL's own second: of two that wait for each other, the acceptance gives way
 
 
@@ -181,6 +184,17 @@ async def take_away(connection: Connection, space: int, fixed: Fixed) -> dict[st
     ):
         query = f"DELETE FROM {table} WHERE space_id = $1 AND {column} = ANY ($2)"  # noqa: S608 - constants
         gone[name] = _rows(await connection.execute(query, space, ids))
+    if "agent" in fixed.target:
+        gone |= await _of_agent(connection, Target(space, agent=fixed.target["agent"]))
+    return gone
+
+
+async def _of_agent(connection: Connection, target: Target) -> dict[str, int]:
+    """What an agent has learned is little, so it goes at once: what it learns from now on is not among it."""
+    gone = dict.fromkeys([data_set.name for data_set in DATA_SETS], 0)
+    for data_set in DATA_SETS:
+        while rows := await data_set.erase(connection, target, _AT_ONCE):
+            gone[data_set.name] += rows
     return gone
 
 

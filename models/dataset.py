@@ -31,6 +31,7 @@ class Target:
     """Whom or what to count, export or erase, by ids that were fixed once; every part is within `space`.
 
     `subjects` are a person's whole closure. `conversations` without `subjects`: an erasure of conversations alone.
+    `before`: an agent's rows that were made until then, for an agent goes on; None: all of them.
     """
 
     space: int
@@ -38,6 +39,7 @@ class Target:
     logs: tuple[int, ...] = ()
     conversations: tuple[int, ...] = ()
     agent: str | None = None
+    before: datetime | None = None
 
 
 Keys = Mapping[UUID, SealingKey]

@@ -51,7 +51,7 @@ async def find(connection: Connection, space: int, erasure: UUID) -> Erasing | N
         id=row["id"],
         space=row["space_id"],
         kind=row["kind"],
-        target=_target(row["space_id"], said["target"]),
+        target=_target(row["space_id"], said["target"], row["accepted_at"]),
         reason_code=row["reason_code"],
         actor=row["actor"],
         state=row["state"],
@@ -65,13 +65,14 @@ async def find(connection: Connection, space: int, erasure: UUID) -> Erasing | N
     )
 
 
-def _target(space: int, said: Mapping[str, Any]) -> Target:
+def _target(space: int, said: Mapping[str, Any], accepted_at: datetime) -> Target:
     return Target(
         space,
         subjects=tuple(UUID(one) for one in said.get("subjects", ())),
         logs=tuple(said.get("logs", ())),
         conversations=tuple(said.get("conversations", ())),
         agent=said.get("agent"),
+        before=accepted_at,
     )
 
 

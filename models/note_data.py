@@ -5,6 +5,7 @@ None of it is about a person, so a person has none of it, but for the proposals 
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from models import note_book
@@ -14,12 +15,13 @@ from models.note_export import note_told, proposal_told, version_told
 from models.rows import number
 
 _SAID = {"title": Holds.TRADE, "body": Holds.TRADE, "tags": Holds.TRADE, "kind": Holds.CODE, "visibility": Holds.CODE}
-_BY_AGENT = "agent = $2"
+_BY_AGENT = "agent = $2 AND created_at <= $4::timestamptz"
+_EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class OfAgents:
-    """One table. `mine` are its rows of an agent ($2); `born` a further condition by conversations ($3).
+    """One table. `mine` are its rows of an agent ($2) until an instant ($4); `born` a further condition by conversations ($3).
 
     `age` is the column by whose instant a row is past the term of `notes`.
     """
@@ -42,7 +44,7 @@ class OfAgents:
 
     async def erase(self, connection: Connection, target: Target, most: int) -> int:
         """Deletes up to `most` of them; no block that was made of them holds any more."""
-        some = f"SELECT ctid FROM {self.name} WHERE {self._whose()} LIMIT $4"  # noqa: S608 - as above
+        some = f"SELECT ctid FROM {self.name} WHERE {self._whose()} LIMIT $5"  # noqa: S608 - as above
         query = f"DELETE FROM {self.name} WHERE space_id = $1 AND ctid = ANY (ARRAY({some}))"  # noqa: S608 - as above
         gone = number(await connection.execute(query, *_parts(target), most))
         if gone:
@@ -70,7 +72,7 @@ class OfAgents:
 
 
 def _parts(target: Target) -> tuple[Any, ...]:
-    return target.space, target.agent, list(target.conversations)
+    return target.space, target.agent, list(target.conversations), target.before or _EVER
 
 
 def _spent(row: Mapping[str, Any]) -> Row:
@@ -81,7 +83,7 @@ NOTE_VERSIONS = OfAgents(
     name="note_versions",
     columns={**_SAID, "search": Holds.TRADE, "actor": Holds.ID},
     show=version_told,
-    mine="note_id IN (SELECT id FROM notes WHERE space_id = $1 AND agent = $2)",
+    mine="note_id IN (SELECT id FROM notes WHERE space_id = $1 AND agent = $2 AND created_at <= $4::timestamptz)",
     age="retired_at",
 )
 NOTES = OfAgents(
@@ -113,5 +115,5 @@ NOTE_ALLOWANCES = OfAgents(
     name="note_allowances",
     columns={"whose": Holds.ID, "what": Holds.CODE, "spent": Holds.NUMBERS},
     show=_spent,
-    mine="whose = $2 AND what = 'writes'",
+    mine="whose = $2 AND what = 'writes' AND $4::timestamptz >= ALL (spent)",
 )
