@@ -13,6 +13,8 @@ from api.readiness import Check
 
 router = APIRouter(route_class=Door)
 
+_SPARED = {"redis", "models_layer"}
+
 
 class Alive(BaseModel):
     """The process answers."""
@@ -21,7 +23,8 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """`degraded` still serves: without Redis work starts by the sweep, a little later. `checks` says what answers."""
+    """`checks` says what answers. `degraded` still serves: without Redis work starts by the sweep, a little later; without
+    the models layer turns are kept and wait."""
 
     status: Literal["ready", "degraded", "unready"]
     checks: dict[str, Literal["ok", "down"]]
@@ -53,4 +56,4 @@ def _status(checks: dict[str, Check]) -> Literal["ready", "degraded", "unready"]
     down = {name for name, check in checks.items() if check == "down"}
     if not down:
         return "ready"
-    return "degraded" if down == {"redis"} else "unready"
+    return "degraded" if down <= _SPARED else "unready"

@@ -23,7 +23,7 @@ Check = Literal["ok", "down"]
 
 @dataclass(slots=True)
 class Readiness:
-    """`check` names the database, the key store, the schema and Redis, and whether each is as it should be."""
+    """`check` names the database, the key store, the schema, Redis and a models layer, and whether each is as it should be."""
 
     resources: Resources
     _last: dict[str, Check] = field(default_factory=dict)
@@ -45,6 +45,8 @@ class Readiness:
             "schema": self._schema_is_current,
             "redis": self.resources.bell.is_heard,
         }
+        if self.resources.analyzer is not None:
+            questions["models_layer"] = self.resources.analyzer.works
         answers = await asyncio.gather(*(_within_patience(question) for question in questions.values()))
         return {name: "ok" if answer else "down" for name, answer in zip(questions, answers, strict=True)}
 

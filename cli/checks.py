@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from cli.trouble import UNANSWERED, explained
 from config.settings import Settings
 from gateways import key_store
+from gateways.analyzer import PROBE, Analyzer, AnalyzerAway
 from gateways.model_server import ModelServer
 from memory.outcome import Answer, Outcome, Prompt
 from migrations.run import is_current
@@ -152,6 +153,21 @@ async def _model(settings: Settings) -> Finding:
     return Finding("model", State.WRONG, told, _REMEDIES["model"])
 
 
+async def _names(settings: Settings) -> Finding:
+    privacy = settings.privacy
+    if privacy.pii_analyzer_url is None:
+        return Finding("names", State.FINE, "no models layer: registered names, and names beside a cue, are masked")
+    limit = privacy.pii_analyzer_timeout.total_seconds()
+    analyzer = Analyzer(privacy.pii_analyzer_url.get_secret_value(), privacy.pii_analyzer_language, limit)
+    try:
+        await analyzer.persons(PROBE)
+    except AnalyzerAway as away:
+        return Finding("names", State.WRONG, f"the models layer: {away}", _REMEDIES["names"])
+    finally:
+        await analyzer.close()
+    return Finding("names", State.FINE, f"the models layer answers in {privacy.pii_analyzer_language}")
+
+
 async def _asked(settings: Settings) -> Answer:
     model = settings.model
     server = ModelServer(
@@ -182,6 +198,7 @@ CHECKS: Mapping[str, Check] = {
     "master key": _master_key,
     "redis": _redis,
     "model": _model,
+    "names": _names,
 }
 
 # What a check cannot find out without another one's having gone well.
@@ -195,6 +212,7 @@ _REMEDIES: Mapping[str, str] = {
     "master key": "put the master key back that this deployment began with",
     "redis": "is REDIS_URL right, and Redis up? Until then work starts a little later, and nothing is lost",
     "model": "are AFTERTURN_MODEL_BASE_URL, AFTERTURN_MODEL_API_KEY and AFTERTURN_MEMORY_WORKER_MODEL right?",
+    "names": "is AFTERTURN_PII_ANALYZER_URL right, and has it a model for AFTERTURN_PII_ANALYZER_LANGUAGE? Until then turns wait",
 }
 
 

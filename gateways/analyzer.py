@@ -19,7 +19,7 @@ _LONGEST = 8_000  # characters of one question: models take seconds for ten thou
 _OVERLAP = 200  # so that no name is cut in two
 _REST = 5.0  # seconds in which one that is away is not asked again
 _ASKED_AT_ONCE = 4
-_PROBE = "Good morning"
+PROBE = "Good morning"
 
 
 class AnalyzerAway(Exception):
@@ -71,7 +71,7 @@ class Analyzer:
         """Whether it answers a harmless question: then what it could not answer is the text's own fault."""
         self._rests_until = float("-inf")
         try:
-            await self._ask(_PROBE)
+            await self._ask(PROBE)
         except AnalyzerAway:
             return False
         return True

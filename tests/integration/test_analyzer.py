@@ -1,12 +1,22 @@
 """What the models layer may answer, and what of it counts: names, where they stand, and nothing else."""
 
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import SecretStr
 
+from api.app import create_app
+from cli import checks
 from gateways.analyzer import Analyzer, AnalyzerAway
 from privacy.span import Span
+from tests.integration.logbook import changed
 from tests.integration.namer import Namer, playing
+
+if TYPE_CHECKING:
+    from conftest import Serving
+
+    from config.settings import Settings
 
 
 @pytest.fixture
@@ -65,3 +75,29 @@ async def test_one_that_is_away_is_not_asked_again_at_once(namer: Namer) -> None
         codes.append(str(away.value))
     await analyzer.close()
     assert codes == ["unreachable", "resting"]
+
+
+async def test_a_process_without_its_models_layer_is_degraded_and_serves(
+    settings: "Settings", serving: "Serving", namer: Namer
+) -> None:
+    mine = changed(settings, pii_analyzer_url=SecretStr(namer.url))
+    statuses = []
+    for namer.mode in ("good", "500"):
+        async with serving(create_app(mine)) as client:
+            answer = await client.get("/readyz")
+        statuses.append((answer.status_code, answer.json()["status"], answer.json()["checks"]["models_layer"]))
+    assert statuses == [(200, "ready", "ok"), (200, "degraded", "down")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "says"),
+    [("good", "ok", "answers in en"), ("500", "wrong", "http_500"), (None, "ok", "no models layer")],
+)
+async def test_the_doctor_asks_the_models_layer(
+    settings: "Settings", namer: Namer, mode: str | None, state: str, says: str
+) -> None:
+    namer.mode = mode or "good"
+    mine = settings if mode is None else changed(settings, pii_analyzer_url=SecretStr(namer.url))
+    found = await checks.guarded("names", checks.CHECKS["names"], mine)
+    assert found.state == state
+    assert says in found.says
