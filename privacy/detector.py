@@ -28,6 +28,7 @@ _DEVICE = re.compile(r"[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]")
 _LOST_SIGNS = re.compile(r"(?:\w| )com\b|\bat ?[\])}]|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s", re.IGNORECASE)
 _LOST_SIGN_MARKS = ("com", "COM", "at)", "at]", "at}", "at )", "at ]", " dot ", " ponto ", " punto ")
 _WORD = re.compile(r"[^\W_]+")
+_APART = {code: " " for code in range(128) if not chr(code).isalnum()}  # splits ASCII as _WORD does, and faster
 _DIGIT = re.compile("[0-9]")
 _WITH_DIGITS: tuple[Detector, ...] = (numbers, phones, identifiers, accounts, homes, births)
 _ALWAYS: tuple[Detector, ...] = (mailboxes, machines, persons, secrets)
@@ -46,7 +47,7 @@ def is_clean(text: str, known: Known) -> bool:
     flat = plain(text)
     if any(hint in flat for hint in PROVIDER_HINTS) and PROVIDED.search(lower(text)):
         return False
-    words = set(_WORD.findall(flat))
+    words = set(flat.translate(_APART).split() if flat.isascii() else _WORD.findall(flat))
     if not words.isdisjoint(loud()) or ((":" in text or "-" in text) and not words.isdisjoint(labels())):
         return False
     return words.isdisjoint(known.entries)
