@@ -284,7 +284,7 @@ def test_the_doctor_finds_nothing_wrong_with_what_up_made(up: Up) -> None:
     findings = up.run("doctor", "--json")
     assert findings.code == 0
     states = {one["check"]: one["state"] for one in findings.json}
-    healthy = ("settings", "data", "role", "schema", "keys", "master key", "redis", "model", "disk")
+    healthy = ("settings", "data", "role", "schema", "keys", "master key", "redis", "model", "names", "disk")
     assert states == dict.fromkeys(healthy, "ok")
 
 
