@@ -15,6 +15,7 @@ from sqlmodel import col
 from jobs.letters import OBSERVE
 from models.backlog import depths
 from models.database import Database, driver
+from models.governance import governed
 from models.model_usage import ModelUsage
 from models.quarantine import Quarantined
 from models.work import Work
@@ -43,6 +44,13 @@ class Meters:
         self.due = self._gauge("logs_due", "Logs whose observation is due and not begun.")
         self.lag = self._gauge("observation_lag_seconds", "How long the first of them has been due.")
         self.quarantined = self._gauge("turns_quarantined", "Turns that are set aside now.")
+        self.unsealed = self._gauge("receipts_unsealed", "Receipts that no seal holds yet.")
+        self.unsealed_for = self._gauge("receipts_unsealed_oldest_seconds", "How long the first of them has waited.")
+        self.expired_for = self._gauge(
+            "expired_oldest_seconds", "How long the oldest row that no sweep has deleted is past its term."
+        )
+        self.erasures = self._gauge("erasures_in_progress", "Erasures that are not completed.")
+        self.erasing_for = self._gauge("erasures_oldest_seconds", "How long ago the first of them was accepted.")
         self.calls = self._counter(
             "model_calls", "The deployment's model calls, as its database counts them.", "job", "outcome"
         )
@@ -97,6 +105,7 @@ class Reader:
     async def _read_all(self) -> None:
         async with self.database.begin_everywhere() as tx:
             await self._read_queue(tx)
+            await self._read_governance(tx)
             await self._read_usage(tx)
         self.meters.database_up.set(1)
 
@@ -114,6 +123,14 @@ class Reader:
         meters.lag.set(lag)
         held = select(func.count()).select_from(Quarantined).where(col(Quarantined.released_at).is_(None))
         meters.quarantined.set((await tx.execute(held)).scalar_one())
+
+    async def _read_governance(self, tx: AsyncSession) -> None:
+        meters, stands = self.meters, await governed(await driver(tx))
+        meters.unsealed.set(stands.receipts_unsealed)
+        meters.unsealed_for.set(stands.unsealed_for.total_seconds())
+        meters.expired_for.set(stands.expired_for.total_seconds())
+        meters.erasures.set(stands.erasures)
+        meters.erasing_for.set(stands.erasing_for.total_seconds())
 
     async def _read_usage(self, tx: AsyncSession) -> None:
         usage = ModelUsage

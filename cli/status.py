@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from redis.asyncio import Redis
@@ -16,6 +16,7 @@ from jobs.resources import Resources, rhythm
 from models import backlog, quarantine
 from models.backlog import Depth, PendingLogs
 from models.database import driver
+from models.governance import Governed, governed
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Standing:
     queue: list[Depth]
     logs: PendingLogs
     quarantine: int
+    governance: Governed
     workers: dict[str, list[str]] | None
 
 
@@ -46,8 +48,9 @@ async def taken(resources: Resources) -> Standing:
         depths = await backlog.depths(connection)
         logs = await backlog.pending_logs(connection, pace)
         held = await quarantine.held_in_all(tx)
+        stands = await governed(connection)
     memory_on = resources.settings.memory.observational_memory
-    return Standing(memory_on, depths, logs, held, await workers(resources))
+    return Standing(memory_on, depths, logs, held, stands, await workers(resources))
 
 
 async def workers(resources: Resources) -> dict[str, list[str]] | None:
@@ -77,6 +80,7 @@ def _document(standing: Standing) -> dict[str, object]:
         "oldest_pending": standing.logs.oldest,
         "lag_seconds": round(standing.logs.lag.total_seconds(), 3),
         "quarantine": standing.quarantine,
+        **{name: _plain(value) for name, value in standing.governance._asdict().items()},
         "workers": standing.workers,
     }
 
@@ -92,7 +96,22 @@ def _lines(standing: Standing) -> Iterator[str]:
     yield f"pending         {logs.turns} turns, {logs.tokens} tokens{_since(oldest)}"
     yield f"lag             {round(standing.logs.lag.total_seconds())} s"
     yield f"quarantine      {standing.quarantine}"
+    yield from _governance(standing.governance)
     yield f"workers alive   {_told(standing.workers)}"
+
+
+def _governance(stands: Governed) -> Iterator[str]:
+    yield f"unsealed        {stands.receipts_unsealed} receipts{_for(stands.unsealed_for)}"
+    yield f"past its term   {'rows are still there' + _for(stands.expired_for) if stands.expired_for else 'nothing'}"
+    yield f"erasing         {stands.erasures}{_for(stands.erasing_for)}"
+
+
+def _for(wait: timedelta) -> str:
+    return f", the first for {round(wait.total_seconds())} s" if wait else ""
+
+
+def _plain(value: object) -> object:
+    return round(value.total_seconds(), 3) if isinstance(value, timedelta) else value
 
 
 def _counts(queue: list[Depth], name: str) -> Iterator[tuple[str, object]]:

@@ -31,7 +31,7 @@ class Coverage:
     turns: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(STATES, 0))
     skipped: Mapping[str, int] = field(default_factory=dict)
     pending_tokens: int = 0
-    generation: int = 0
+    generation: int = 1  # the first, as a read says of a log that has not begun
     last_error: str | None = None
     last_error_at: datetime | None = None
 

@@ -28,6 +28,7 @@ _STATEMENTS = (
         CHECK (state <> 'completed' OR certificate IS NOT NULL)
     )
     """,
+    "CREATE INDEX erasures_under_way ON erasures (accepted_at) WHERE state <> 'completed'",
     "CREATE INDEX erasures_in_order ON erasures (space_id, accepted_at)",
     # A conversation that was erased alone may begin anew: what is from before is told by this, and refused.
     "CREATE INDEX erasures_of_conversations ON erasures (space_id, (target->>'digest')) WHERE kind = 'conversation'",
