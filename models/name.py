@@ -12,6 +12,7 @@ from models.columns import created, space
 from models.database import Connection
 from models.sealed import SealedColumn
 from models.subject import SEALED_HANDLE, HandleKind
+from privacy.gram import is_ordinary
 from privacy.known import Known
 from privacy.sealing import Sealed, SealingKey
 
@@ -112,7 +113,7 @@ async def callings(
 
 
 def compiled(callings: Iterable[Calling], keys: Mapping[UUID, SealingKey]) -> Known:
-    """What masking finds people by. A handle that would hit anything ("42") is left out."""
+    """What masking finds people by. A handle that would hit anything ("42", "you") is left out."""
     values = {value for one in callings if one.kind != HandleKind.KEY and _tells(one, value := _opened(one, keys))}
     return Known.compile(values) if values else _NOBODY
 
@@ -125,7 +126,7 @@ def _tells(one: Calling, value: str) -> bool:
     """Whether the value is somebody's wherever it stands."""
     signs = [sign for sign in value if sign.isalnum()]
     shortest = _SHORTEST_NUMBER if all(map(str.isdigit, signs)) else _SHORTEST
-    return one.kind is None or len(signs) >= shortest
+    return one.kind is None or (len(signs) >= shortest and not is_ordinary(value))
 
 
 async def by_heads(connection: Connection, space_id: int, heads: Sequence[bytes]) -> list[tuple[bytes, bytes, int]]:

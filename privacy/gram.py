@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from privacy import vocabulary
 from privacy.known import reads_as_name
 from privacy.view import fold, plain
 
@@ -15,6 +16,20 @@ LONGEST = 4  # words by which a name is looked up; a longer one is found by its 
 
 _WORD = re.compile(
     "[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
+)
+
+
+# Handles that people are given in a hurry, and that stand in anybody's text.
+_ORDINARY = vocabulary.words(
+    """
+    account acme admin administrator agent all and anonymous any api app are ask assistant backend bot but can chat
+    client cliente code company conta contact cuenta customer data default demo desk dev developer employee example external
+    for foo from get guest had has have help her him his home how info internal its job key let live local log login mail
+    main manager may member model name new nobody none not now null off one operator order our out owner para person pessoa
+    por primary prod production public que question root sales see self server service she shop site some somebody someone
+    staff store support system task team test tester testing that the them there they this tool two uno use user usuario
+    usuário via was web what when who why will with work worker you your
+    """
 )
 
 
@@ -66,16 +81,22 @@ class Form:
         return cls(" ".join(words), " ".join(words[:LONGEST]), len(words))
 
 
+def is_ordinary(handle: str) -> bool:
+    """Whether a handle is a word that says nothing of anybody: "you", "support"."""
+    return handle.casefold() in _ORDINARY
+
+
 def phrases(text: str) -> Iterator[str]:
     """Each run of one to four words as they stand, without the signs around them: what ids and handles look like.
 
-    A single word of small letters is left out: a handle like that is also a word of the language.
+    A single word of small letters is left out, and one that is ordinary however it is written: a handle like that is also
+    a word of the language.
     """
     words = [word for part in text.split() if (word := part.strip(_AROUND))]
     for start in range(len(words)):
         for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
             phrase = " ".join(words[start:end])
-            if not (phrase.isalpha() and phrase.islower()):
+            if not (phrase.isalpha() and (phrase.islower() or is_ordinary(phrase))):
                 yield phrase
 
 

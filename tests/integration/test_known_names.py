@@ -81,6 +81,15 @@ async def test_whoever_speaks_under_a_name_that_is_all_personal_speaks_under_non
     assert [turn.name for turn in await opened(resources, key)] == [None, None, "Dr <PERSON>", "Rui"]
 
 
+@pytest.mark.parametrize("handle", ["you", "Support", "42", "1234", "ab"])
+async def test_a_handle_that_would_hit_anything_is_not_looked_for(
+    client: "httpx.AsyncClient", resources: "Resources", key: "Minted", handle: str
+) -> None:
+    text = f"can {handle} help me with {handle.lower()}?"
+    await say(client, key, handle, text)
+    assert await stored(resources, key) == [text]
+
+
 async def test_a_name_counts_from_its_registration_on_and_by_confirmed_links(
     client: "httpx.AsyncClient", resources: "Resources", key: "Minted"
 ) -> None:

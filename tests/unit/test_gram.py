@@ -54,6 +54,11 @@ def test_what_is_no_name_has_no_words() -> None:
     assert Form.of("!? --").words == 0
 
 
+def test_a_handle_that_is_an_ordinary_word_is_nobody_s() -> None:
+    assert set(phrases("You may ask Support")) & {"You", "Support"} == set()
+    assert "Zoe" in set(phrases("ask Zoe"))
+
+
 def test_ids_are_read_without_the_signs_around_them_and_ordinary_words_are_no_ids() -> None:
     assert set(phrases("ask (mia_li_3668), please")) == {
         "mia_li_3668",
