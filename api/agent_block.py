@@ -17,7 +17,7 @@ from recall.agent_block import LARGEST, OF_A_TASK, SMALLEST, USUAL, Asked, Given
 router = APIRouter(prefix="/v1/agent-memory", route_class=Door, strict_content_type=False)
 
 _MOST_TAGS = 32
-_SEEN = Header("If-None-Match", 400, "The ETag of a block that is at hand: 304 where it still holds.")
+_SEEN = Header("If-None-Match", 0, "The ETag of a block that is at hand: 304 where it still holds.")
 _READ = opens(Scope.AGENT_MEMORY_READ, 404, 422, body=False, of_a_person=False, headers=[_SEEN])
 _READ["responses"][304] = {"description": "The block that is at hand still holds."}
 

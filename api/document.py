@@ -1,5 +1,6 @@
 """The OpenAPI document: what each route takes, answers and refuses. Tests are generated from it, so it must be true."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from intake.identity import HEADERS
+from intake.identity import CANONICAL, CHANNEL, END_USER, PLATFORM
 from models.api_key import Scope
 
 _REFUSALS = {
@@ -54,21 +55,36 @@ _PROBLEM = {
     },
 }
 
-_IDENTITY = "Counts only for a key that may impersonate; from any other it is ignored, and the answer says so."
 _BEARER = {"type": "http", "scheme": "bearer", "description": "The secret of an API key: at_…"}
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A request header that a route reads by hand."""
+    """A request header that a route reads by hand, and its bounds in characters; `longest` 0: as long as a head may be."""
 
     name: str
     longest: int
     says: str
+    shortest: int = 1
+    pattern: str | None = None
 
     def parameter(self) -> dict[str, Any]:
-        schema = {"type": "string", "minLength": 1, "maxLength": self.longest}
+        schema: dict[str, Any] = {"type": "string"}
+        if self.pattern:
+            schema["pattern"] = self.pattern
+        elif self.longest:
+            schema |= {"minLength": self.shortest, "maxLength": self.longest}
         return {"name": self.name, "in": "header", "required": False, "schema": schema, "description": self.says}
+
+
+_COUNTS = "Counts only for a key that may impersonate; from any other it is ignored, and the answer says so."
+# One that is empty is as good as none.
+_IDENTITY = [
+    Header(CANONICAL, 512, _COUNTS, 0),
+    Header(END_USER, 512, _COUNTS, 0),
+    Header(CHANNEL, 512, f"type:id. {_COUNTS}", 0, "^([^:]+:.+)?$"),
+    Header(PLATFORM, 0, "Of older clients. It names nobody, and the answer says that it was ignored."),
+]
 
 
 class Documented(FastAPI):
@@ -83,6 +99,18 @@ class Documented(FastAPI):
             components["securitySchemes"] = {"bearer": _BEARER}
         return document
 
+    def methods(self, path: str) -> list[str]:
+        """Every method that a path takes; none where there is no such path."""
+        paths = self.openapi()["paths"]
+        found: dict[str, Any] = paths.get(path) or next(
+            (of for form, of in paths.items() if _form(form).fullmatch(path)), {}
+        )
+        return sorted(method.upper() for method in found)
+
+
+def _form(path: str) -> re.Pattern[str]:
+    return re.compile("[^/]+".join(map(re.escape, re.split(r"\{[^}]+\}", path))))
+
 
 def opens(
     scope: Scope,
@@ -96,7 +124,7 @@ def opens(
     `body` is a model where the endpoint reads the body itself, then FastAPI cannot see it; False where there is none.
     """
     known = {*_OF_EVERY_ROUTE, *(_OF_A_BODY if body else ()), *((404, 422) if of_a_person else ()), *statuses}
-    identity = [Header(name, 512, _IDENTITY) for name in HEADERS] if of_a_person else []
+    identity = _IDENTITY if of_a_person else []
     extra: dict[str, Any] = {
         "security": [{"bearer": [str(scope)]}],
         "parameters": [header.parameter() for header in (*headers, *identity)],

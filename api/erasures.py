@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Request
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from api import problems
 from api.desk import AtDesk, Calling, Desk
 from api.document import Header, opens
 from api.door import Door
-from api.shapes import AnyId, Ask
+from api.shapes import AnyId, Ask, one_of
 from intake import erasure as erasing
 from intake.erasure import Wish
 from models import conversation as conversations
@@ -53,6 +53,8 @@ class ErasureAsk(Ask):
     conversation: Talk | None = None
     agent: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$")] | None = None
     reason_code: Reason
+
+    model_config = ConfigDict(json_schema_extra=one_of("subject", "conversation", "agent"))
 
     @model_validator(mode="after")
     def _one(self) -> "ErasureAsk":

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from api.desk import AtDesk, Calling
 from api.document import opens
 from api.door import Door
-from api.shapes import Ask
+from api.shapes import Ask, Region
 from models import note_book
 from models import policy as policies
 from models import receipt as receipts
@@ -26,7 +26,7 @@ def _known(regions: list[str]) -> list[str]:
     return list(dict.fromkeys(regions))
 
 
-Regions = Annotated[list[str], Field(max_length=300), AfterValidator(_known)]
+Regions = Annotated[list[Region], Field(max_length=300), AfterValidator(_known)]
 Ceiling = Annotated[int, Field(ge=1, le=10_000)]
 
 

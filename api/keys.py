@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from api import problems
 from api.auth import Caller
@@ -31,6 +31,11 @@ _Handle = Annotated[
 ]
 _Id = Annotated[str, Path(pattern=_PATTERN, description="As minting answered it: key_…")]
 
+_REVIEWS_ITSELF: Any = {
+    "required": ["agent"],
+    "properties": {"agent": {"type": "string"}, "scopes": {"contains": {"const": str(Scope.AGENT_MEMORY_REVIEW)}}},
+}
+
 
 class KeyAsk(Ask):
     """What the key is to be. Without `owner` its memory is its own; `agent` is the only one that it may name."""
@@ -42,6 +47,8 @@ class KeyAsk(Ask):
     owner: _Handle | None = None
     admin: bool = Field(default=False, description="Its owner is an admin. Only an admin's key mints such a one.")
     allow_impersonation: bool = Field(default=False, description="Identity headers count, where `admin` is set too.")
+
+    model_config = ConfigDict(json_schema_extra={"not": _REVIEWS_ITSELF})
 
 
 class Minted(BaseModel):

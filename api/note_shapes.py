@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from api import problems
 from api.auth import Caller
 from api.problems import Problem
-from api.shapes import AgentName, AnyId, Ask
+from api.shapes import AgentName, AnyId, Ask, one_of
 from intake.kept_text import storable
 from memory.note import LONGEST_BODY, LONGEST_TAG, LONGEST_TITLE, MOST_TAGS, Draft, NoteKind, Visibility, folded_tags
 from models import note as notes
@@ -29,9 +29,10 @@ def _folded(tags: list[str]) -> list[str]:
     return list(folded_tags(tags))
 
 
-Title = Annotated[str, BeforeValidator(_line), StringConstraints(min_length=1, max_length=LONGEST_TITLE)]
-Body = Annotated[str, BeforeValidator(_text), StringConstraints(min_length=1, max_length=LONGEST_BODY)]
-Tag = Annotated[str, BeforeValidator(_line), StringConstraints(min_length=1, max_length=LONGEST_TAG)]
+_NOT_BLANK = Field(json_schema_extra={"pattern": r"\S"})
+Title = Annotated[str, BeforeValidator(_line), StringConstraints(min_length=1, max_length=LONGEST_TITLE), _NOT_BLANK]
+Body = Annotated[str, BeforeValidator(_text), StringConstraints(min_length=1, max_length=LONGEST_BODY), _NOT_BLANK]
+Tag = Annotated[str, BeforeValidator(_line), StringConstraints(min_length=1, max_length=LONGEST_TAG), _NOT_BLANK]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(_folded)]
 Kind = Annotated[NoteKind, Field(strict=False)]
 Seen = Annotated[Visibility, Field(strict=False, description="`space` becomes a proposal.")]
@@ -47,6 +48,8 @@ class Source(Ask):
 
     conversation_id: AnyId | None = None
     task_id: AnyId | None = None
+
+    model_config = ConfigDict(json_schema_extra=one_of("conversation_id", "task_id"))
 
     @model_validator(mode="after")
     def _one(self) -> "Source":

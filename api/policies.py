@@ -1,6 +1,6 @@
 """/v1/policies/masking: what becomes of each kind of personal data before anything is written."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -9,7 +9,7 @@ from api import problems
 from api.desk import AtDesk, Calling
 from api.document import opens
 from api.door import Door
-from api.shapes import Ask
+from api.shapes import Ask, Region
 from models import policy as policies
 from models import receipt as receipts
 from models.api_key import Scope
@@ -21,14 +21,17 @@ from privacy.policy import Operator, Policy, PolicyError
 router = APIRouter(prefix="/v1/policies/masking", route_class=Door, strict_content_type=False)
 
 _TAKEN = [operator.value for operator in Operator]
-_OPERATORS = Field(description=f"By kind: {', '.join(_TAKEN)}. A kind that is not named is replaced.")
+_KNOWN: Any = {"propertyNames": {"enum": sorted(KINDS)}, "additionalProperties": {"enum": _TAKEN}}
+_OPERATORS = Field(
+    description=f"By kind: {', '.join(_TAKEN)}. A kind that is not named is replaced.", json_schema_extra=_KNOWN
+)
 
 
 class MaskingAsk(Ask):
     """The whole document."""
 
     operators: Annotated[dict[str, str], _OPERATORS] = Field(default={}, max_length=len(KINDS))
-    regions: Annotated[list[str], Field(max_length=300)] = Field(
+    regions: Annotated[list[Region], Field(max_length=300, json_schema_extra={"uniqueItems": True})] = Field(
         default=[], description="Whose phone numbers count without their country; none named: the features' regions."
     )
 

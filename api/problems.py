@@ -96,8 +96,11 @@ def answer(error: Exception) -> Response:
     return Response(dumps(document), problem.status, dict(problem.headers or {}), MEDIA_TYPE)
 
 
-async def answer_router(_: Request, error: Exception) -> Response:
-    """For what no route takes: the router's own 404 and 405."""
+async def answer_router(request: Request, error: Exception) -> Response:
+    """For what no route takes: the router's own 404, and 405 with every method that the path takes."""
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        # The router's own error names the methods of one route of the path alone.
+        error = HTTPException(405, headers={"Allow": ", ".join(request.app.methods(request.url.path))})
     return answer(error)
 
 

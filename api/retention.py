@@ -19,6 +19,8 @@ from models.kept import KEPT, Kept
 from models.receipt import Receipt
 from models.retention import Terms
 
+_FORM = r"^(forever|\s*[0-9]{1,9}\s*[smhdSMHD]\s*)$"
+
 router = APIRouter(prefix="/v1/policies/retention", route_class=Door, strict_content_type=False)
 
 
@@ -31,7 +33,7 @@ def _term(name: str, kept: Kept) -> Any:
             raise ValueError(f"{name}: takes {_written(kept.shortest)} or longer, or forever")
         return term
 
-    form: Any = {"type": "string", "examples": ["30d", "12h", "forever"]}
+    form: Any = {"type": "string", "pattern": _FORM, "examples": ["30d", "12h", "forever"]}
     described = Field(default=kept.default, description=kept.says or None, json_schema_extra=form)
     return Annotated[timedelta | None, BeforeValidator(read)], described
 

@@ -5,7 +5,8 @@ from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from phonenumbers import SUPPORTED_REGIONS
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema, model_validator
 
 from api.problems import invalid
 from intake.identity import Identity
@@ -25,6 +26,7 @@ def _storable(value: Any) -> Any:
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=128)]
 AnyId = Annotated[str, BeforeValidator(_kept_id), StringConstraints(min_length=1, max_length=512)]
 AnyText = Annotated[str, BeforeValidator(_storable), StringConstraints(min_length=1, max_length=4_000)]
+Region = Annotated[str, WithJsonSchema({"type": "string", "enum": sorted(SUPPORTED_REGIONS)})]
 Context = Literal["corporate", "personal"]
 Switch = Literal["on", "off"]
 TokenBudget = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -59,6 +61,20 @@ class LogAsk(Ask):
 
     agent: AgentName
     context: Context = "corporate"
+
+
+def one_of(*members: str) -> dict[str, Any]:
+    """What a schema says where exactly one of these members, which may all be null, is to be there."""
+    nothing = {"type": "null"}
+    forms = [
+        {
+            "required": [one],
+            "properties": {name: {} if name == one else nothing for name in members},
+            "not": {"properties": {one: nothing}},
+        }
+        for one in members
+    ]
+    return {"oneOf": forms}
 
 
 class ReaderIdentity(BaseModel):

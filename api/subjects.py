@@ -48,7 +48,9 @@ def _with_words(name: str) -> str:
     return name
 
 
-PersonName = Annotated[AnyText, AfterValidator(_with_words)]
+# As near as a schema can say it.
+_SAID = Field(json_schema_extra={"pattern": r"[^\W_]", "maxLength": _LONGEST_NAME})
+PersonName = Annotated[AnyText, AfterValidator(_with_words), _SAID]
 
 
 class SubjectAsk(Ask):

@@ -24,16 +24,26 @@ _MESSAGE = {
     "type": "object",
     "description": "An OpenAI chat message as it is. Members that are not named here are left out, not refused.",
     "required": ["role"],
+    "anyOf": [{"required": [one]} for one in ("content", "tool_calls", "refusal", "audio", "function_call")],
     "properties": {
-        "id": {"type": "string", "description": "Your message id: sent again, it is a duplicate."},
+        "id": {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "maxLength": 512,
+            "description": "Your message id: sent again, it is a duplicate.",
+        },
         "role": {"enum": ["user", "assistant", "system", "developer", "tool"]},
         "content": {
             "description": "Text, or parts: text is kept, images, audio and files leave a marker.",
             "anyOf": [{"type": "string"}, {"type": "null"}, {"type": "array", "items": {"type": "object"}}],
         },
-        "at": {"type": "string", "format": "date-time", "description": "When it was spoken. Without it: now."},
-        "name": {"type": "string"},
-        "tool_calls": {"type": "array", "items": {"type": "object"}},
+        "at": {
+            "type": ["string", "null"],
+            "format": "date-time",
+            "description": "When it was spoken. Without it: now.",
+        },
+        "name": {"type": ["string", "null"], "maxLength": 512},
+        "tool_calls": {"type": ["array", "null"], "items": {"type": "object"}},
         "tool_call_id": {"type": "string"},
     },
 }

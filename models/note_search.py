@@ -8,6 +8,7 @@ from models.database import Connection
 from models.note import COLUMNS, NEWEST, READABLE, Reader, Written, parameters, seen
 
 _MOST_WORDS = 400  # of one query
+_LONGEST_WORD = 2_046  # bytes: PostgreSQL indexes no longer one, and refuses a query that has it
 
 _FOUND = f"""
 SELECT {COLUMNS}, ts_rank(v.search, $4::tsquery) AS score FROM {NEWEST}
@@ -44,6 +45,7 @@ async def sharing_words(connection: Connection, reader: Reader, draft: Draft, mo
 
 def any_of(terms: Sequence[str], *, beginnings: bool = False) -> str:
     """A tsquery for texts that hold one of these words, or one that begins so; empty where there is none."""
-    quoted = [f"'{term}'" for term in dict.fromkeys(terms) if "'" not in term and "\\" not in term]
+    words = [term for term in dict.fromkeys(terms) if len(term.encode()) <= _LONGEST_WORD]
+    quoted = [f"'{term}'" for term in words if "'" not in term and "\\" not in term]
     ends = ":*" if beginnings else ""
     return " | ".join(f"{term}{ends}" for term in quoted[:_MOST_WORDS])

@@ -245,7 +245,7 @@ async def test_words_find_what_the_agent_may_read_and_leave_a_receipt(book: Note
     assert secret not in {one["id"] for one in found}
     tagged = await book.ask("POST", "/v1/agent-memory/search", key, {"query": "endpoint header", "tags": ["Header"]})
     assert len(tagged.json()["notes"]) == 1
-    for odd in ("'", "a:* & !b | (", "\\", "日本", "   '  "):
+    for odd in ("'", "a:* & !b | (", "\\", "日本", "   '  ", "x" * 2_100):
         assert (await book.ask("POST", "/v1/agent-memory/search", key, {"query": odd})).status_code == 200
     (first, *_) = await book.receipts("agent_memory.searched")
     assert (first["ids"]["agent"], first["ids"]["notes"], first["notes"]) == (

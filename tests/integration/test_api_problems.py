@@ -40,6 +40,11 @@ async def test_a_method_that_a_path_does_not_take_is_named_by_those_that_it_does
     assert answer.headers["allow"] in {"POST", "GET"}
 
 
+async def test_all_methods_of_a_path_are_named_not_those_of_its_first_route(client: "httpx.AsyncClient") -> None:
+    answer = await client.options("/v1/webhooks/one")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PUT")
+
+
 async def test_each_problem_has_an_instance_of_its_own(client: "httpx.AsyncClient") -> None:
     first, second = (await client.get("/nowhere")).json(), (await client.get("/nowhere")).json()
     assert first["instance"] != second["instance"]
