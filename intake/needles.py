@@ -51,12 +51,8 @@ async def find(resources: Resources, space: int, people: Sequence[UUID]) -> dict
 
 
 async def set_aside(connection: Connection, entry: Entry) -> None:
-    """In the transaction of the erasure: what was found, or all that an erased agent has, is read by no agent any more."""
-    target = entry.target
-    if "agent" in target:
-        await aside.set_agent_aside(connection, entry.space, target["agent"])
-        return
-    found = [[UUID(one) for one in target.get(kind, ())] for kind in ("notes", "proposals")]
+    """In the transaction of the erasure: what was found is read by no agent any more."""
+    found = [[UUID(one) for one in entry.target.get(kind, ())] for kind in ("notes", "proposals")]
     if not any(found):
         return
     counts = await aside.set_aside(connection, entry.space, *found)

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import structlog
 
+from gateways.analyzer import AnalyzerAway
 from intake.known_names import PERSON_NAME, kinds_found
 from jobs.resources import Resources
 from models import allowance, note_book
 from models.allowance import Allotted
 from models.database import driver
 from models.note_book import Rules
+from privacy.kind import PLACEHOLDER
 from privacy.masking import mask
 from privacy.policy import Policy, of_regions
 
@@ -80,16 +82,31 @@ async def look(resources: Resources, space: int, texts: Sequence[str]) -> Look:
     async with resources.database.begin(space) as tx:
         rules = await note_book.rules(await driver(tx), space)
     whole = "\n".join(texts)
-    found = await asyncio.to_thread(_detected, (whole, *texts), _policy(resources, rules))
+    found = await asyncio.to_thread(detected, (whole, *texts), _policy(resources, rules))
     found |= {*await kinds_found(resources.database, resources.keys, space, rules.lookup_key, whole)}
-    return Look(tuple(sorted(found)))
+    named = await _named_by_model(resources, whole)
+    return Look(tuple(sorted(found | {PERSON_NAME} if named else found)), complete=named is not None)
+
+
+async def _named_by_model(resources: Resources, text: str) -> bool | None:
+    """Whether the models layer sees a name in it; None where it does not answer, False where there is none."""
+    if resources.analyzer is None:
+        return False
+    masked = [found.span() for found in PLACEHOLDER.finditer(text)]
+    try:
+        found = await resources.analyzer.persons(text)
+    except AnalyzerAway as away:
+        _log.warning("analyzer_away", why=str(away))
+        return None
+    return any(not any(start <= span.start and span.end <= end for start, end in masked) for span in found)
 
 
 def _policy(resources: Resources, rules: Rules) -> Policy:
     return of_regions(rules.regions or resources.settings.privacy.phone_regions)
 
 
-def _detected(texts: Iterable[str], policy: Policy) -> set[str]:
+def detected(texts: Iterable[str], policy: Policy) -> set[str]:
+    """The kinds that the local layer finds in texts, each by itself."""
     return {_named(span.kind) for text in texts for span in mask(text, policy).spans}
 
 

@@ -20,21 +20,13 @@ class State:
     vendor: str | None
 
 
-# One statement, so that a read that changes nothing costs one row and one commit.
-_AGAIN = """
-INSERT INTO receipts (id, space_id, actor, action, ids, counts)
-SELECT $1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb FROM spaces s
-WHERE s.id = $2 AND coalesce((s.features->>'agent_memory')::bool, false)
-    AND $7 = coalesce((SELECT revision FROM note_books WHERE space_id = $2), 0)
-    AND $8::text IS NOT DISTINCT FROM coalesce((SELECT vendor FROM agents WHERE space_id = $2 AND agent = $9), $10)
-RETURNING true
-"""
+_AGAIN = "SELECT deliver_notes_again($1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb, $7, $8, $9, $10)"
 
 
 async def again(connection: Connection, receipt: Receipt, state: State, agent: str, of_key: str | None) -> bool:
     """Writes the receipt where the state still holds; False, and nothing is written, where it does not.
 
-    `of_key` is the vendor of the key, which counts for an agent that nobody registered.
+    The connection is in no transaction: the statement is one, and binds itself to the receipt's space. `of_key` is the vendor of the key, which counts for an agent that nobody registered.
     """
     return bool(
         await connection.fetchval(

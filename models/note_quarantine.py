@@ -48,15 +48,6 @@ async def set_aside(
     return {"notes": number(gone), "proposals": number(waiting)}
 
 
-async def set_agent_aside(connection: Connection, space_id: int, agent: str) -> dict[str, int]:
-    """As `set_aside`, of all that an agent has: it is about to be erased."""
-    rows = [
-        await connection.fetch(f"SELECT id FROM {table} WHERE space_id = $1 AND agent = $2", space_id, agent)  # noqa: S608 - constants
-        for table in ("notes", "proposals")
-    ]
-    return await set_aside(connection, space_id, *([row["id"] for row in found] for found in rows))
-
-
 async def release(connection: Connection, space_id: int, note: UUID) -> bool:
     """A note that was set aside is again what it was; False where there is no such one."""
     found = await connection.fetchval(

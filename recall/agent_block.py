@@ -62,8 +62,7 @@ class Blocks:
 
     async def _again(self, credential: Credential, asked: Asked, state: State, given: Given) -> bool:
         receipt = _receipt(credential, asked.agent, given.block)
-        async with self.database.pool.acquire() as connection, connection.transaction():
-            await connection.execute("SELECT set_config('afterturn.space', $1, true)", str(credential.space))
+        async with self.database.pool.acquire() as connection:
             return await note_delivery.again(connection, receipt, state, asked.agent, credential.vendor)
 
 

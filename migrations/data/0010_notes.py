@@ -101,6 +101,21 @@ _STATEMENTS = (
         revision bigint NOT NULL DEFAULT 1
     )
     """,
+    # A read of notes that changed nothing is one call, so that it costs one row and one commit, and no round trip more.
+    # $7 is the revision of the block that is kept, $8 whose the agent was then, $10 whose its key is.
+    """
+    CREATE FUNCTION deliver_notes_again(uuid, bigint, text, text, jsonb, jsonb, bigint, text, text, text) RETURNS boolean
+    LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM set_config('afterturn.space', $2::text, true);
+        INSERT INTO receipts (id, space_id, actor, action, ids, counts)
+        SELECT $1, $2, $3, $4, $5, $6 FROM spaces s
+        WHERE s.id = $2 AND coalesce((s.features->>'agent_memory')::bool, false)
+            AND $7 = coalesce((SELECT revision FROM note_books WHERE space_id = $2), 0)
+            AND $8 IS NOT DISTINCT FROM coalesce((SELECT vendor FROM agents WHERE space_id = $2 AND agent = $9), $10);
+        RETURN FOUND;
+    END $$
+    """,
 )
 
 _AGES = {"notes": "retired_at", "note_versions": "retired_at", "proposals": "decided_at"}

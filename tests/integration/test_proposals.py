@@ -6,17 +6,21 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import SecretStr
 
+from api.app import create_app
 from cli import proposals as cli
 from cli.failure import Failed, WrongUse
 from intake.review import Reason
 from models import note as notes
 from models import proposal as proposals
+from tests.integration.logbook import changed
+from tests.integration.namer import playing
 from tests.integration.notebook import ROUTE, STEPS, Notebook, numbered
 
 if TYPE_CHECKING:
     import httpx
-    from conftest import Mint
+    from conftest import Mint, Serving
 
     from jobs.resources import Resources
 
@@ -266,3 +270,28 @@ async def test_an_operator_decides_at_the_command_line(book: Notebook) -> None:
 def test_edits_that_no_note_takes_are_wrong_use(edits: cli.Edits) -> None:
     with pytest.raises(WrongUse):
         edits.changes()
+
+
+async def test_with_a_models_layer_a_name_that_only_it_knows_is_refused_as_any_other_and_while_it_is_away_notes_wait(
+    book: Notebook, serving: "Serving"
+) -> None:
+    key = await book.agent("support")
+    async with playing() as namer:
+        settings = changed(book.resources.settings, pii_analyzer_url=SecretStr(namer.url))
+        async with serving(create_app(settings)) as client:
+            book.client = client
+            refused = await book.write(key, body="Ask Zoraide about it")
+            assert (refused.status_code, refused.json()["kinds"]) == (422, ["person_name"])
+            assert (await book.write(key, body="Ask <PERSON> about it")).status_code == 201
+            assert {one["entities"][0] for one in namer.asked} == {"PERSON"}
+            namer.mode = "500"
+            waits = await book.ask("POST", ROUTE, key, numbered(1))
+            assert waits.status_code == 202
+            proposal = waits.json()["proposal_id"]
+            assert (await book.ask("GET", f"{PROPOSALS}/{proposal}", book.reviewer)).json()[
+                "origin"
+            ] == "models_layer_down"
+            away = await decide(book, proposal, "approve")
+            assert (away.status_code, away.json()["code"]) == (503, "unavailable")
+            namer.mode = "good"
+            assert (await decide(book, proposal, "approve")).status_code == 200
