@@ -19,6 +19,7 @@ class Namer:
     poison: str = ""
     names: tuple[str, ...] = NAMES
     asked: list[dict[str, Any]] = field(default_factory=list)
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
     let_go: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answer(self, question: dict[str, Any]) -> tuple[int, bytes]:
@@ -56,6 +57,7 @@ async def playing() -> AsyncIterator[Namer]:
                 )
                 question = json.loads(await reader.readexactly(size))
                 namer.asked.append(question)
+                namer.heard.set()
                 if namer.mode == "slow":
                     await namer.let_go.wait()
                 status, said = namer.answer(question)

@@ -1,5 +1,6 @@
 """Turns wait for the models layer: stored by the local one, marked, observed by nobody until names were looked for."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -10,6 +11,8 @@ from pydantic import SecretStr
 
 from api.app import create_app
 from gateways.analyzer import Analyzer
+from intake.erasure import Wish, accept
+from jobs.remask import remask
 from jobs.resources import furnished
 from jobs.verdict import Done, Later
 from models.database import driver
@@ -166,3 +169,21 @@ async def test_an_export_withholds_what_waits(book: Book) -> None:
     assert [row["text"] for row in shown] == [None, "<PERSON> likes tea"]
     assert "withheld" in shown[0]
     assert "withheld" not in shown[1]
+
+
+async def test_an_erasure_while_a_model_is_slow_leaves_nothing_to_be_written(book: Book, namer: Namer) -> None:
+    await book.say("Zoraide likes tea")
+    (before,) = await book.turns()
+    namer.mode = "slow"
+    assert book.workshop.analyzer is not None
+    book.workshop.analyzer.timeout = 20.0
+    claim = await book.claim("remask")
+    run = asyncio.create_task(remask(claim, book.workshop))
+    async with asyncio.timeout(20):
+        await namer.heard.wait()
+    await accept(book.resources, Wish(book.space, "subject_request", "key_test", subject=book.key.owner))
+    namer.let_go.set()
+    assert isinstance(await run, Done)
+    (after,) = await book.turns()
+    assert (after.sealed, after.unmasked) == (before.sealed, True)
+    assert await book.waiting() == ["erase_subject"]
