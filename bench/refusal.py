@@ -6,8 +6,10 @@ Each text is put where a note has its body. `presidio_recognizer_cases` tells id
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import ip_interface
 from pathlib import Path
+from typing import Any
 
 from bench.report import shared, skip, tell
 from intake.refusal import detected
@@ -15,8 +17,11 @@ from memory.note import LONGEST_BODY
 from privacy.policy import DEFAULT_POLICY
 
 _SETS = ("presidio_recognizer_cases", "participa_df_pt_br")
-# What chapter by chapter is nobody's own: presidio's recognisers find it, agent memory takes it.
-_NOBODYS = {"url", "date", "aba_routing", "cnpj", "br_cnpj", "es_cif", "in_vehicle_registration"}
+# What presidio's tests find and is nobody's own: addresses of the web, days, places, banks, companies, made-up patterns.
+_NOBODYS = frozenset(
+    ["url", "date", "aba_routing", "pattern", "uk_postcode", "de_plz", "de_vat_id", "de_bsnr", "de_handelsregister", "se_organisationsnummer", "sg_uen", "kr_brn"]
+)
+_BY_MODELS = frozenset(("spacy", "stanza", "transformers", "gliner", "flair"))  # names that nobody registered
 
 
 def measure(files: Iterable[Path]) -> dict[str, object]:
@@ -47,8 +52,23 @@ def _cases(file: Path) -> Iterator[tuple[str, str, bool]]:
             case = json.loads(line)
             if "pii" in case:
                 yield case["text"], "request", bool(case["pii"])
-            else:
-                yield case["text"], case["type"], bool(case["expected_len"]) and case["type"] not in _NOBODYS
+            elif case["type"] not in _BY_MODELS:
+                yield case["text"], case["type"], _is_personal(case)
+
+
+def _is_personal(case: Mapping[str, Any]) -> bool:
+    if case["type"] in _NOBODYS or not case["expected_len"]:
+        return False
+    if case["type"] != "ip":
+        return True
+    return any(_is_public(case["text"][start:end]) for start, end in case["spans"])
+
+
+def _is_public(address: str) -> bool:
+    try:
+        return ip_interface(address).is_global
+    except ValueError:
+        return False
 
 
 def _bodies(text: str) -> Iterator[str]:
