@@ -10,12 +10,11 @@ from api.desk import AtDesk, Calling, Desk
 from api.document import opens
 from api.door import Door
 from api.shapes import Ask
-from config import duration
 from models import receipt as receipts
 from models import retention
 from models.api_key import Scope
 from models.database import driver
-from models.kept import KEPT, Kept
+from models.kept import KEPT, Kept, written
 from models.receipt import Receipt
 from models.retention import Terms
 
@@ -24,18 +23,11 @@ _FORM = r"^(forever|\s*[0-9]{1,9}\s*[smhdSMHD]\s*)$"
 router = APIRouter(prefix="/v1/policies/retention", route_class=Door, strict_content_type=False)
 
 
-def _term(name: str, kept: Kept) -> Any:
+def _term(kept: Kept) -> Any:
     """A data set's member of the document."""
-
-    def read(value: object) -> timedelta | None:
-        term = None if value == "forever" else duration.parse(value)
-        if term is not None and term < kept.shortest:
-            raise ValueError(f"{name}: takes {_written(kept.shortest)} or longer, or forever")
-        return term
-
     form: Any = {"type": "string", "pattern": _FORM, "examples": ["30d", "12h", "forever"]}
     described = Field(default=kept.default, description=kept.says or None, json_schema_extra=form)
-    return Annotated[timedelta | None, BeforeValidator(read)], described
+    return Annotated[timedelta | None, BeforeValidator(kept.term)], described
 
 
 _SourceLoss = Literal["keep", "with_source"]
@@ -58,7 +50,7 @@ class _Policy(BaseModel):
 
 
 RetentionAsk = create_model(
-    "RetentionAsk", __base__=_Asked, __doc__=_Asked.__doc__, **{name: _term(name, kept) for name, kept in KEPT.items()}
+    "RetentionAsk", __base__=_Asked, __doc__=_Asked.__doc__, **{name: _term(kept) for name, kept in KEPT.items()}
 )
 RetentionPolicy = create_model(
     "RetentionPolicy", __base__=_Policy, __doc__=_Policy.__doc__, **dict.fromkeys(KEPT, _SAID)
@@ -118,16 +110,6 @@ def _terms(ask: _Asked, desk: Desk) -> Terms:
 
 
 def _policy(terms: Terms, version: int) -> _Policy:
-    said = {name: _written(terms.of(name)) for name in KEPT}
+    said = {name: written(terms.of(name)) for name in KEPT}
     loss = "with_source" if terms.with_source else "keep"
     return RetentionPolicy.model_validate({"version": version, "on_source_loss": loss, **said})
-
-
-def _written(term: timedelta | None) -> str:
-    if term is None:
-        return "forever"
-    seconds = int(term.total_seconds())
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

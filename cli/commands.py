@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli import groups, proposal_group
+from cli import governance_groups, groups, proposal_group
 from cli.options import Agent, As, Context, DataDir, Json, Space
 
 app = typer.Typer(
@@ -17,11 +17,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(governance_groups.hold, name="hold")
 app.add_typer(groups.keys, name="keys")
 app.add_typer(groups.observations, name="observations")
 app.add_typer(proposal_group.proposals, name="proposals")
 app.add_typer(groups.quarantine, name="quarantine")
 app.add_typer(groups.receipts, name="receipts")
+app.add_typer(governance_groups.retention, name="retention")
 
 
 @app.command()

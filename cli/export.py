@@ -15,7 +15,7 @@ from cli import spaces
 from cli.actor import actor
 from cli.failure import Failed, WrongUse
 from cli.output import answer, remark
-from cli.owner import checked
+from cli.owner import named
 from cli.reach import with_stores
 from cli.spaces import Place
 from intake.identity import People
@@ -45,10 +45,7 @@ class Wanted:
 
     def handle(self) -> tuple[HandleKind, str]:
         """The person's handle; WrongUse when it cannot name anybody."""
-        kind, _, value = self.person.partition(":")
-        if kind not in set(HandleKind):
-            raise WrongUse(f"--subject takes KIND:HANDLE, with a kind of {', '.join(HandleKind)}")
-        return HandleKind(kind), checked(value, "--subject")
+        return named(self.person, "--subject")
 
 
 def run(wanted: Wanted, data_dir: Path | None, *, as_json: bool) -> None:

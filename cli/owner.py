@@ -35,10 +35,7 @@ class Owner:
 
     def handle(self) -> tuple[HandleKind, str]:
         """The person's handle; WrongUse when it cannot name anybody."""
-        kind, _, value = self.person.partition(":")
-        if kind not in set(HandleKind):
-            raise WrongUse(f"--as takes KIND:HANDLE, with a kind of {', '.join(HandleKind)}")
-        return HandleKind(kind), checked(value, "--as")
+        return named(self.person, "--as")
 
     def claim(self) -> Claim:
         """What a request by this person says."""
@@ -72,6 +69,14 @@ async def _check_key(resources: Resources, place: Place, kind: HandleKind, value
     # A key's memory is the key's from its minting on; any other person may be met here for the first time.
     if kind is HandleKind.KEY and all(key["id"] != value for key in await listed(resources.database.pool, place.id)):
         raise Failed("the space has no key of the id that --as names: `afterturn keys list` shows them")
+
+
+def named(person: str, option: str) -> tuple[HandleKind, str]:
+    """A person as KIND:HANDLE; WrongUse when that cannot name anybody."""
+    kind, _, value = person.partition(":")
+    if kind not in set(HandleKind):
+        raise WrongUse(f"{option} takes KIND:HANDLE, with a kind of {', '.join(HandleKind)}")
+    return HandleKind(kind), checked(value, option)
 
 
 def check_agent(name: str, option: str) -> None:

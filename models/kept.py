@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from config import duration
 from models.hold import UNHELD, UNHELD_LOG
 
 
@@ -24,6 +25,24 @@ class Kept:
     default: timedelta | None = None
     shortest: timedelta = timedelta(seconds=1)
     says: str = ""
+
+    def term(self, value: object) -> timedelta | None:
+        """A term as people write it, None for `forever`; ValueError says what it takes."""
+        term = None if value == "forever" else duration.parse(value)
+        if term is not None and term < self.shortest:
+            raise ValueError(f"takes {written(self.shortest)} or longer, or forever")
+        return term
+
+
+def written(term: timedelta | None) -> str:
+    """A term as `Kept.term` reads it."""
+    if term is None:
+        return "forever"
+    seconds = int(term.total_seconds())
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
 
 
 def _by(column: str, data_set: str) -> str:

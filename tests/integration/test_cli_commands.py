@@ -327,6 +327,36 @@ def test_quarantine_is_listed_and_what_is_not_in_it_cannot_be_retried(up: Up) ->
     assert up.run("quarantine", "retry", "--all").code == 0
 
 
+def test_a_hold_keeps_a_person_from_being_erased_until_it_is_lifted(up: Up) -> None:
+    secret = up.key("--space", "held", "--scopes", "turns:write", "--owner", "ana")
+    turns = [{"role": "user", "content": "Hello"}]
+    assert up.call(secret, "/v1/turns", {"agent": "a", "conversation_id": "c", "turns": turns})[0] == 202
+    ana = ("--space", "held", "--subject", "owner:ana")
+    placed = up.run("hold", "place", *ana, "--json")
+    assert (placed.code, placed.json["held"]) == (0, True)
+    listed = up.run("hold", "list", "--space", "held", "--json").json
+    assert [(one["profile_id"], one["covers"]) for one in listed] == [
+        (placed.json["profile_id"], [placed.json["profile_id"]])
+    ]
+    refused = up.run("erase", *ana, "--reason", "other")
+    assert (refused.code, "hold" in refused.err) == (1, True)
+    assert up.run("hold", "lift", *ana).out.startswith(placed.json["profile_id"])
+    assert up.run("hold", "lift", *ana).code == 1
+    assert up.run("hold", "place", "--space", "held", "--subject", "owner:bo").code == 1
+    assert up.run("hold", "place", "--space", "held", "--subject", "ana").code == 2
+
+
+def test_retention_is_shown_tried_and_run(up: Up) -> None:
+    up.key("--space", "kept", "--scopes", "operator")
+    said = up.run("retention", "show", "--space", "kept", "--json").json
+    assert (said["version"], said["turns"], said["packages"], said["job_records"]) == (0, "forever", "7d", "30d")
+    rows = up.run("retention", "preview", "turns=1h", "--space", "kept", "--json").json["rows"]
+    assert rows["turns"] == 0
+    for wrong in ("turns", "turns=soon", "nothing=1d", "receipts=1d"):
+        assert up.run("retention", "preview", wrong, "--space", "kept").code == 2
+    assert up.run("retention", "run", "--space", "kept").code == 0
+
+
 def test_migrating_again_changes_nothing(up: Up) -> None:
     assert up.run("migrate", "--json").json == {"schema": "current"}
 
