@@ -23,7 +23,7 @@ from models import work
 from models.claim import Rung, Terms
 from models.database import Connection, driver
 from models.dataset import Target
-from models.work import Claim
+from models.work import Added, Claim
 
 _PER_LOG, _TURNS_A_LINE = 50_000, 5
 
@@ -70,7 +70,7 @@ async def measure(rows: int, people: int) -> dict[str, object]:
     async with service(**OFFLINE) as there:
         space = (await spaces.find_or_make(there.resources.database, there.resources.keys, spaces.DEFAULT)).id
         began = time.monotonic()
-        everybody = [await _person(there, space, rows) for _ in range(people)]
+        everybody = [await person(there, space, rows) for _ in range(people)]
         await there.resources.database.pool.execute("VACUUM ANALYZE", timeout=1800)
         remark(f"{people} people of {rows} rows took {time.monotonic() - began:.0f} s to make")
         plain = await _plainly(there, space, everybody[0])
@@ -90,7 +90,7 @@ async def measure(rows: int, people: int) -> dict[str, object]:
     }
 
 
-async def _person(there: Service, space: int, rows: int) -> UUID:
+async def person(there: Service, space: int, rows: int) -> UUID:
     """Somebody with so many turns and lines, in logs of a few ten thousand."""
     subject, logs = uuid4(), max(1, rows // _PER_LOG)
     turns = rows * _TURNS_A_LINE // (_TURNS_A_LINE + 1) // logs
@@ -123,6 +123,15 @@ async def _by_the_job(there: Service, space: int, subject: UUID) -> tuple[float,
 
 
 async def _accepted(there: Service, space: int, subject: UUID) -> Claim:
+    added = await due(there, space, subject)
+    terms = Terms("bench", "interactive", ("erase_subject",), timedelta(hours=1), 100)
+    async with there.resources.database.pool.acquire() as connection:
+        (claim,) = await claims.rung(connection, terms, [Rung(added.id, added.epoch)], 1)
+    return claim
+
+
+async def due(there: Service, space: int, subject: UUID) -> Added:
+    """Makes a person's erasure due, as its acceptance does, the fence apart."""
     erasure = uuid4()
     async with there.resources.database.begin(space) as tx:
         connection = await driver(tx)
@@ -134,10 +143,7 @@ async def _accepted(there: Service, space: int, subject: UUID) -> Claim:
         )
         added = await work.add(connection, erase_letter(space, erasure))
     assert added is not None
-    terms = Terms("bench", "interactive", ("erase_subject",), timedelta(hours=1), 100)
-    async with there.resources.database.pool.acquire() as connection:
-        (claim,) = await claims.rung(connection, terms, [Rung(added.id, added.epoch)], 1)
-    return claim
+    return added
 
 
 async def _target(connection: Connection, subject: UUID) -> dict[str, list[object]]:

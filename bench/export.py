@@ -64,10 +64,10 @@ async def measure(turns: int) -> dict[str, object]:
     """COPY, then the export, of the same turns."""
     with tempfile.TemporaryDirectory(prefix="afterturn-packages-") as folder:
         async with service(**OFFLINE, AFTERTURN_PACKAGES_URL=Path(folder).as_uri()) as there:
-            space, subject = await _fill(there, turns)
+            space, subject = await fill(there, turns)
             copied, copy_seconds = await _copy(there, space, Path(folder) / "copy")
             remark(f"COPY: {copied / 1e6:.0f} MB in {copy_seconds:.1f} s")
-            export = await _asked(there, space, subject)
+            export = await asked_for(there, space, subject)
             child = await asyncio.to_thread(_export_apart, there, export)
             again = await _copy(there, space, Path(folder) / "copy")
     copy_seconds = (copy_seconds + again[1]) / 2  # before and after: the machine may be another's meanwhile
@@ -82,7 +82,8 @@ async def measure(turns: int) -> dict[str, object]:
     }
 
 
-async def _fill(there: Service, turns: int) -> tuple[int, Any]:
+async def fill(there: Service, turns: int) -> tuple[int, Any]:
+    """Somebody who has said so much; answers the space and who it is."""
     resources = there.resources
     place = await spaces.find_or_make(resources.database, resources.keys, spaces.DEFAULT)
     people = People(resources.database, resources.keys)
@@ -130,7 +131,8 @@ async def _copy(there: Service, space: int, file: Path) -> tuple[int, float]:
     return os.path.getsize(file), took  # noqa: ASYNC240, PTH202 - a bench may wait for its disk
 
 
-async def _asked(there: Service, space: int, subject: Any) -> str:
+async def asked_for(there: Service, space: int, subject: Any) -> str:
+    """Makes an export due; answers space, export, work and epoch."""
     place = there.settings.packages.place()
     assert isinstance(place, FolderPlace)
     resources = replace(there.resources, packages=open_store(place))

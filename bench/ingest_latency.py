@@ -1,4 +1,4 @@
-"""Are answers still quick while workers work? The 99th percentile while they observe at full load, against idle.
+"""Are answers still quick while workers work? The 99th percentile beside what they do at full load, against idle.
 
 Calls come at a steady pace in both phases, and each is timed from when it was due, so that a stall is felt by every
 call that it holds up.
@@ -6,41 +6,74 @@ call that it holds up.
 
 import argparse
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 
+from bench import erasure, export
 from bench.load import Driven, Plan, drive
 from bench.report import percentile, remark, tell
 from bench.service import OFFLINE, Service, run, service, unfinished
+from cli import spaces
+
+Begin = Callable[[], Awaitable[object]]
 
 _AGENT = "bench"
 RATE = 100.0  # calls a second, one turn each
 _CHATTING = 64  # people whose calls are timed
 _TURNS_WAITING, _A_CALL = 250, 50  # of each log that will be observed: below the threshold until somebody asks
+_MORE = 10  # rows to erase or export for each turn that would be observed: they go as much faster
 OLD_ENOUGH = {"AFTERTURN_OBSERVER_MAX_AGE": "1d"}
 
 
-async def measure(seconds: float, logs: int) -> dict[str, object]:
+async def measure(seconds: float, size: int, beside: str) -> dict[str, object]:
     """Both phases; the second counts the calls that were due while there was work."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as aside:
-        async with service("api", "worker", "scheduler", **OFFLINE, **OLD_ENOUGH) as there:
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as aside,
+        TemporaryDirectory(prefix="afterturn-packages-") as folder,
+    ):
+        packages = {"AFTERTURN_PACKAGES_URL": Path(folder).as_uri()}
+        async with service("api", "worker", "scheduler", **OFFLINE, **OLD_ENOUGH, **packages) as there:
             client = Client(there, await there.mint(), aside)
-            await client.load(logs)
+            begin = await _WORK[beside](there, client, size)
             await client.chat("warm", 2)
             idle = await client.chat("idle", seconds)
             remark(f"idle: p99 {1000 * percentile(idle.latencies, 0.99):.1f} ms")
-            await client.flush(logs)
+            await begin()
             busy, lasted = await asyncio.gather(client.chat("busy", seconds), _until_done(there, seconds))
             observed = await _observed(there)
-    if not observed:
+    if beside == "observe" and not observed:
         raise RuntimeError("the workers observed nothing: its latencies would be those of an idle service")
     during = busy.latencies[: int(lasted * RATE)]
-    return compared(idle.latencies, during) | {
-        "busy_seconds": round(lasted, 1),
-        "observed_turns_per_second": round(observed / lasted),
-    }
+    figures = compared(idle.latencies, during) | {"beside": beside, "busy_seconds": round(lasted, 1)}
+    return figures | ({"observed_turns_per_second": round(observed / lasted)} if beside == "observe" else {})
+
+
+async def _to_observe(there: Service, client: "Client", logs: int) -> Begin:  # noqa: ARG001 - as the others
+    await client.load(logs)
+    return lambda: client.flush(logs)
+
+
+async def _to_erase(there: Service, client: "Client", size: int) -> Begin:  # noqa: ARG001 - as the others
+    space = (await spaces.find_or_make(there.resources.database, there.resources.keys, spaces.DEFAULT)).id
+    subject = await erasure.person(there, space, size * _TURNS_WAITING * _MORE)
+    return lambda: erasure.due(there, space, subject)
+
+
+async def _to_export(there: Service, client: "Client", size: int) -> Begin:  # noqa: ARG001 - as the others
+    space, subject = await export.fill(there, size * _TURNS_WAITING * _MORE)
+    return lambda: export.asked_for(there, space, subject)
+
+
+_WORK: Mapping[str, Callable[[Service, "Client", int], Awaitable[Begin]]] = {
+    "observe": _to_observe,
+    "erase": _to_erase,
+    "export": _to_export,
+}
 
 
 class Client:
@@ -103,10 +136,12 @@ def compared(idle: list[float], busy: list[float]) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.ingest_latency", description=__doc__)
     parser.add_argument("--long", action="store_true", help="a longer look")
-    seconds, logs = (30.0, 400) if parser.parse_args().long else (10.0, 80)
+    parser.add_argument("--beside", choices=_WORK, default="observe", help="what the workers do meanwhile")
+    asked = parser.parse_args()
+    seconds, size = (30.0, 400) if asked.long else (10.0, 80)
 
     async def bench() -> None:
-        tell("ingest_latency", "ratio_p99 <= 2", **await measure(seconds, logs))
+        tell("ingest_latency", "ratio_p99 <= 2", **await measure(seconds, size, asked.beside))
 
     run(bench)
 

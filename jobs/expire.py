@@ -17,7 +17,7 @@ from models.receipt import Receipt
 from models.registry import DATA_SETS
 from models.work import Added, Claim
 
-_BATCH = 2_000  # rows of one transaction: whoever speaks in one of their logs waits for it
+_BATCH = 4_000  # rows of one transaction: whoever speaks in one of their logs waits for it
 _EVERY, _WALK_EVERY = 60.0, 3600.0  # seconds
 
 # A batch sees expired rows, goes by the indexes whatever the planner's numbers say, and does not wait for the disk: one

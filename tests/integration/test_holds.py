@@ -250,3 +250,17 @@ async def test_of_a_hold_and_an_erasure_at_the_same_moment_one_is_refused(desk: 
         assert placed.status_code in (200, 409)
         outcomes.add(placed.status_code)
     assert outcomes
+
+
+async def test_every_table_of_people_s_rows_has_a_policy_for_the_held(resources: "Resources") -> None:
+    async with resources.database.pool.acquire() as connection:
+        rows = await connection.fetch("""
+            SELECT c.table_name, EXISTS (
+                SELECT FROM pg_policies p WHERE p.tablename = c.table_name AND p.policyname = 'unheld' AND p.cmd = 'DELETE'
+                    AND p.permissive = 'RESTRICTIVE') AS held
+            FROM information_schema.columns c WHERE c.table_schema = 'public' AND c.column_name = 'subject_id'
+        """)
+    assert {row["table_name"] for row in rows if not row["held"]} == {
+        "holds",  # lifting is how a hold ends
+        "model_answers",  # a worker's own copy, thrown away as soon as its work is done
+    }
