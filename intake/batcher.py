@@ -181,7 +181,9 @@ async def write(
     numbered = [_numbered(call, place) for call, place in zip(calls, places, strict=True)]
     added, now = await append.append(connection, space, [row for rows in numbered for row in rows])
     logs = {place.log.id: place.log for place in places if place is not None}
-    letters = [*_letters(space, logs.values(), now, rhythm), *_of_unmasked(space, numbered)]
+    unmasked = {row.log_id for rows in numbered for row in rows if row.unmasked}
+    letters = _letters(space, (log for log in logs.values() if log.id not in unmasked), now, rhythm)
+    letters += [(remask_letter(space, log_id), None) for log_id in unmasked]  # which makes observing due afterwards
     due = await work.add_many(connection, letters)
     return [_took(rows, place, added, now) for rows, place in zip(numbered, places, strict=True)], due
 
@@ -217,12 +219,6 @@ def _letters(
             wait = rhythm.max_age * 0 if took.pending_tokens > rhythm.threshold else rhythm.max_age
             letters.append((observe_letter(space, log.id), took.oldest_pending_at + wait))
     return letters
-
-
-def _of_unmasked(space: int, rows: Iterable[Sequence[TurnRow]]) -> list[tuple[Letter, datetime | None]]:
-    """Work for the logs that took what the models layer is still to look at."""
-    logs = {row.log_id for one in rows for row in one if row.unmasked}
-    return [(remask_letter(space, log), None) for log in sorted(logs)]
 
 
 def _took(

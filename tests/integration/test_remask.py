@@ -59,6 +59,8 @@ async def test_a_turn_is_stored_at_once_marked_and_counts_once_names_were_looked
     await book.say("Zoraide wrote to ana@example.org about it, and I prefer tea to coffee")
     assert await book.texts() == ["Zoraide wrote to <EMAIL_ADDRESS> about it, and I prefer tea to coffee"]
     assert (await marks(book), namer.asked) == ([True], [])
+    assert await book.waiting() == ["remask"]
+    await book.post("/v1/observations/flush")
     assert isinstance(await book.run("observe"), Later)
     assert "models layer" in (await book.coverage())["why_not_yet"]
     assert isinstance(await book.run("remask"), Done)
@@ -80,6 +82,7 @@ async def test_while_the_models_layer_fails_turns_are_taken_and_wait(book: Book,
         verdict = await book.run("remask")
         assert isinstance(verdict, Later)
         assert verdict.error.startswith("analyzer_")
+    await book.post("/v1/observations/flush")
     assert isinstance(await book.run("observe"), Later)
     assert (await book.states(), await marks(book)) == ({"pending": 1}, [True])
     namer.mode = "good"
