@@ -23,7 +23,7 @@ _EVER = datetime(9999, 1, 1, tzinfo=UTC)
 class OfAgents:
     """One table. `mine` are its rows of an agent ($2) until an instant ($4); `born` a further condition by conversations ($3).
 
-    `age` is the column by whose instant a row is past the term of `notes`.
+    `age` is the instant by which a row is past the term of `notes`.
     """
 
     name: str
@@ -109,7 +109,7 @@ PROPOSALS = OfAgents(
     },
     show=proposal_told,
     born="conversation_id = ANY ($3::bigint[])",
-    age="decided_at",
+    age="coalesce(decided_at, created_at + interval '30 days')",  # so long it waits for somebody
 )
 NOTE_ALLOWANCES = OfAgents(
     name="note_allowances",

@@ -118,7 +118,12 @@ _STATEMENTS = (
     """,
 )
 
-_AGES = {"notes": "retired_at", "note_versions": "retired_at", "proposals": "decided_at"}
+# A proposal that nobody decided is over after 30 days.
+_AGES = {
+    "notes": "retired_at",
+    "note_versions": "retired_at",
+    "proposals": "coalesce(decided_at, created_at + interval '30 days')",
+}
 
 
 def upgrade() -> None:

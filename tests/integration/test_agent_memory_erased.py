@@ -195,3 +195,11 @@ async def test_what_was_replaced_or_retired_expires_by_policy_and_what_stands_ne
     assert swept == {"proposals": 1, "note_versions": 2, "notes": 1}
     assert await book.ids(key) == [kept]
     assert (await book.ask("GET", f"{ROUTE}/{kept}", key)).json()["body"] == STEPS["body"]
+    async with book.resources.database.begin(book.space) as tx:
+        connection = await driver(tx)
+        await see_expired(connection)  # as what it makes of the row
+        await connection.execute("UPDATE proposals SET created_at = created_at - interval '60 days'")
+    assert (await book.ask("GET", f"{PROPOSALS}/{waits}", book.reviewer)).status_code == 404  # nobody decided in time
+    assert await each(book, lambda one, connection: one.expire(connection, book.space, 1), "proposals") == {
+        "proposals": 1
+    }
