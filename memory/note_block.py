@@ -21,12 +21,13 @@ _MARKER = re.compile(r"[<＜﹤‹](?=\W{0,9}agent\W{0,3}memory)", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A note on its way into a block, by its opaque id."""
+    """A note on its way into a block, by its opaque id; `tokens` are its row's, as `cost` counted them."""
 
     id: str
     draft: Draft
     version: int
     created_at: datetime
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class Block:
     text: str
     tokens: int
     notes: tuple[str, ...]
+
+
+def cost(draft: Draft) -> int:
+    """The tokens of a note's row. Counting is dear, so it is done once, when the note is written."""
+    return tokens.count(f"{_row(draft)}\n")
 
 
 def block(notes: Sequence[Entry], budget: int, tags: Collection[str] = ()) -> Block:
@@ -61,11 +67,9 @@ def _packed(notes: Sequence[Entry], budget: int) -> Block:
     left = budget - tokens.count(_text(()))
     chosen: list[tuple[Entry, str]] = []
     for note in notes:
-        row = _row(note.draft)
-        cost = tokens.count(f"{row}\n")
-        if cost <= left:
-            left -= cost
-            chosen.append((note, row))
+        if note.tokens <= left:
+            left -= note.tokens
+            chosen.append((note, _row(note.draft)))
     while chosen and tokens.count(_text([row for _, row in chosen])) > budget:
         chosen.pop()
     if not chosen:

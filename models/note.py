@@ -12,6 +12,7 @@ from sqlmodel import Field, SQLModel
 
 from memory import search
 from memory.note import Draft, NoteKind, Visibility
+from memory.note_block import cost
 from models.columns import created, moment, space
 from models.database import Connection
 
@@ -45,7 +46,7 @@ class Note(SQLModel, table=True):
 
 
 class NoteVersion(SQLModel, table=True):
-    """What a note said. `retired_at`: since when it does not say so any more."""
+    """What a note said, in so many `tokens` of a block. `retired_at`: since when it does not say so any more."""
 
     __tablename__ = "note_versions"
     __table_args__ = (
@@ -62,6 +63,7 @@ class NoteVersion(SQLModel, table=True):
     tags: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
     visibility: str
     search: str = Field(sa_column=Column(TSVECTOR, nullable=False))
+    tokens: int
     actor: str
     created_at: datetime = created()
     retired_at: datetime | None = moment(nullable=True)
@@ -94,6 +96,7 @@ class Written:
     status: str
     version: int
     draft: Draft
+    tokens: int
     evidence: Evidence | None
     created_at: datetime
     revised_at: datetime
@@ -103,7 +106,7 @@ class Written:
 OWN = "(n.agent = $2 AND (n.vendor IS NULL OR $3::text IS NULL OR n.vendor = $3))"
 READABLE = f"""($2::text IS NULL OR (n.status <> 'quarantined' AND (
     {OWN} OR (v.visibility = 'vendor' AND n.vendor = $3) OR v.visibility = 'space')))"""
-COLUMNS = """n.id, n.agent, n.vendor, n.status, v.version, v.kind, v.title, v.body, v.tags, v.visibility, n.evidence_kind,
+COLUMNS = """n.id, n.agent, n.vendor, n.status, v.version, v.kind, v.title, v.body, v.tags, v.visibility, v.tokens, n.evidence_kind,
     n.evidence, n.created_at, v.created_at AS revised_at"""
 NEWEST = "notes n JOIN note_versions v ON v.note_id = n.id AND v.version = n.version"
 
@@ -248,6 +251,7 @@ def seen(row: Any) -> Written:
         status=row["status"],
         version=row["version"],
         draft=drafted(row),
+        tokens=row["tokens"],
         evidence=evidence,
         created_at=row["created_at"],
         revised_at=row["revised_at"],
@@ -262,12 +266,13 @@ def drafted(row: Any) -> Draft:
 async def _append(connection: Connection, space_id: int, note: UUID, version: int, draft: Draft, actor: str) -> None:
     await connection.execute(
         """
-        INSERT INTO note_versions (space_id, note_id, version, kind, title, body, tags, visibility, search, actor)
+        INSERT INTO note_versions (space_id, note_id, version, kind, title, body, tags, visibility, search, actor,
+            tokens)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, setweight(to_tsvector('simple', $9), 'A')
-            || setweight(to_tsvector('simple', $10), 'B') || setweight(to_tsvector('simple', $11), 'C'), $12)
+            || setweight(to_tsvector('simple', $10), 'B') || setweight(to_tsvector('simple', $11), 'C'), $12, $13)
         """,
         *(space_id, note, version, draft.kind, draft.title, draft.body, list(draft.tags), draft.visibility),
-        *(_words(draft.title), _words(*draft.tags), _words(draft.body), actor),
+        *(_words(draft.title), _words(*draft.tags), _words(draft.body), actor, cost(draft)),
     )
 
 

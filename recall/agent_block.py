@@ -78,7 +78,7 @@ async def make(connection: Connection, credential: Credential, asked: Asked) -> 
 
 
 def _entry(note: Written) -> Entry:
-    return Entry(opaque(note.id), note.draft, note.version, note.created_at)
+    return Entry(opaque(note.id), note.draft, note.version, note.created_at, note.tokens)
 
 
 def _receipt(credential: Credential, agent: str, block: Block) -> Receipt:

@@ -34,7 +34,7 @@ _STATEMENTS = (
     "CREATE INDEX notes_in_order ON notes (space_id, created_at, id)",
     "CREATE INDEX notes_of_agent ON notes (space_id, agent, status)",
     "CREATE INDEX notes_by_digest ON notes (space_id, digest) WHERE status = 'active'",
-    # `retired_at`: since when another version stands in its place, or the note is retired.
+    # `tokens` of its row in a block. `retired_at`: since when another version stands in its place, or the note is retired.
     f"""
     CREATE TABLE note_versions (
         space_id bigint NOT NULL REFERENCES spaces (id),
@@ -46,6 +46,7 @@ _STATEMENTS = (
         tags text[] NOT NULL,
         visibility text NOT NULL CONSTRAINT version_visibility {_VISIBILITIES},
         search tsvector NOT NULL,
+        tokens integer NOT NULL,
         actor text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         retired_at timestamptz,

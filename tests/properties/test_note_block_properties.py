@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory import tokens
 from memory.note import Draft, NoteKind
-from memory.note_block import CLOSING, OPENING, Entry, block, section
+from memory.note_block import CLOSING, OPENING, Entry, block, cost, section
 
 BEGAN = datetime(2026, 3, 2, 10, tzinfo=UTC)
 MARKS = (
@@ -32,7 +32,7 @@ def entries(draw: st.DrawFn) -> Entry:
         draw(st.sampled_from(NoteKind)), " ".join(draw(TEXTS))[:120], " ".join(draw(TEXTS))[:2_000], tuple(draw(TAGS))
     )
     age = timedelta(minutes=draw(st.integers(0, 5)))
-    return Entry(f"note_{draw(st.integers(0, 10**9)):032x}", draft, draw(st.integers(1, 4)), BEGAN + age)
+    return Entry(f"note_{draw(st.integers(0, 10**9)):032x}", draft, draw(st.integers(1, 4)), BEGAN + age, cost(draft))
 
 
 NOTES = st.lists(entries(), max_size=12, unique_by=lambda note: note.id)
