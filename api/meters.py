@@ -18,6 +18,7 @@ from models.database import Database, driver
 from models.governance import governed
 from models.model_usage import ModelUsage
 from models.quarantine import Quarantined
+from models.turn import StoredTurn
 from models.work import Work
 
 _PATIENCE = 5.0  # seconds
@@ -44,6 +45,7 @@ class Meters:
         self.due = self._gauge("logs_due", "Logs whose observation is due and not begun.")
         self.lag = self._gauge("observation_lag_seconds", "How long the first of them has been due.")
         self.quarantined = self._gauge("turns_quarantined", "Turns that are set aside now.")
+        self.unmasked = self._gauge("turns_unmasked", "Turns in which a model is still to look for names.")
         self.unsealed = self._gauge("receipts_unsealed", "Receipts that no seal holds yet.")
         self.unsealed_for = self._gauge("receipts_unsealed_oldest_seconds", "How long the first of them has waited.")
         self.expired_for = self._gauge(
@@ -123,6 +125,8 @@ class Reader:
         meters.lag.set(lag)
         held = select(func.count()).select_from(Quarantined).where(col(Quarantined.released_at).is_(None))
         meters.quarantined.set((await tx.execute(held)).scalar_one())
+        unmasked = select(func.count()).select_from(StoredTurn).where(col(StoredTurn.unmasked))
+        meters.unmasked.set((await tx.execute(unmasked)).scalar_one())
 
     async def _read_governance(self, tx: AsyncSession) -> None:
         meters, stands = self.meters, await governed(await driver(tx))

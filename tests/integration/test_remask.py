@@ -60,6 +60,12 @@ async def test_a_turn_is_stored_at_once_marked_and_counts_once_names_were_looked
     assert await book.texts() == ["Zoraide wrote to <EMAIL_ADDRESS> about it, and I prefer tea to coffee"]
     assert (await marks(book), namer.asked) == ([True], [])
     assert await book.waiting() == ["remask"]
+    (told,) = [
+        line
+        for line in (await book.client.get("/metrics")).text.splitlines()
+        if line.startswith("afterturn_turns_unmasked ")
+    ]
+    assert float(told.split()[1]) >= 1
     await book.post("/v1/observations/flush")
     assert isinstance(await book.run("observe"), Later)
     assert "models layer" in (await book.coverage())["why_not_yet"]
