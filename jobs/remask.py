@@ -88,29 +88,30 @@ async def remask(claim: Claim, workshop: Workshop) -> Verdict:
 
 async def _read(claim: Claim, workshop: Workshop) -> Waiting | None:
     """None where nothing waits, or whose it was is erased."""
-    space, default = claim.space_id, of_regions(workshop.settings.privacy.phone_regions)
+    space = claim.space_id
     async with workshop.database.begin(space) as tx:
         log = await logs.by_id(tx, space, claim.payload["log_id"])
         rows = [] if log is None else await turn.unmasked(tx, log.id, _AT_ONCE)
-        connection = await driver(tx)
-        rules, lookup = await policies.rules(connection, space), await spaces.lookup_key(connection, space)
-        speakers = {row.subject_id for row in rows}
-        called = {
-            one: (await names.callings(connection, space, sorted({one, log.subject_id})))[1]
-            for one in speakers
-            if log is not None
-        }
     if log is None or not rows:
         return None
+    speakers = {row.subject_id for row in rows}
+    async with workshop.database.begin(space) as tx:
+        connection = await driver(tx)
+        rules, lookup = await policies.rules(connection, space), await spaces.lookup_key(connection, space)
+        called = {one: (await names.callings(connection, space, [one, log.subject_id]))[1] for one in speakers}
     wanted = {lookup, log.subject_id, *speakers, *(one.subject for said in called.values() for one in said)}
     try:
         keys = await workshop.keys.keys(sorted(wanted))
     except KeyGone:
         return None
-    policy = policies.masking(rules, keys[lookup], default)
+    policy = policies.masking(rules, keys[lookup], of_regions(workshop.settings.privacy.phone_regions))
+    known = {one: names.compiled(said, keys) for one, said in called.items()}
+    return Waiting(log, rows, keys, policy, known, await _given(space, [keys[one] for one in speakers], workshop))
+
+
+async def _given(space: int, speakers: Sequence[SealingKey], workshop: Workshop) -> dict[UUID, Pseudonyms]:
     async with workshop.database.begin(space) as tx:
-        given = {one: await pseudonyms.read(await driver(tx), space, keys[one]) for one in speakers}
-    return Waiting(log, rows, keys, policy, {one: names.compiled(said, keys) for one, said in called.items()}, given)
+        return {key.id: await pseudonyms.read(await driver(tx), space, key) for key in speakers}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import SecretStr
 
+from api import auth
 from api.app import create_app
 from gateways.analyzer import Analyzer
 from intake.erasure import Wish, accept
@@ -196,3 +197,29 @@ async def test_an_erasure_while_a_model_is_slow_leaves_nothing_to_be_written(boo
     (after,) = await book.turns()
     assert (after.sealed, after.unmasked) == (before.sealed, True)
     assert await book.waiting() == ["erase_subject"]
+
+
+async def test_pseudonyms_are_the_same_before_and_after_and_whoever_gives_one_meanwhile_is_not_overwritten(
+    book: Book, namer: Namer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for span in ("_ASKED_AFTER", "_TRUSTED"):
+        monkeypatch.setattr(auth, span, -1.0)
+    rules = {"operators": {"PERSON": "pseudonym"}}
+    assert (await book.client.put("/v1/policies/masking", json=rules, headers=book.key.headers)).is_success
+    await book.say("my name is Ana Souza, and Zoraide knows")
+    namer.mode = "slow"
+    assert book.workshop.analyzer is not None
+    book.workshop.analyzer.timeout = 20.0
+    claim = await book.claim("remask")
+    run = asyncio.create_task(remask(claim, book.workshop))
+    async with asyncio.timeout(20):
+        await namer.heard.wait()
+    await book.say("my name is Bea Lima")
+    namer.let_go.set()
+    verdict = await run
+    assert isinstance(verdict, Later)
+    assert verdict.error == "pseudonyms_moved"
+    namer.mode = "good"
+    await book.settle(claim, verdict)
+    await book.run("remask")
+    assert await book.texts() == ["my name is <PERSON_1>, and <PERSON_3> knows", "my name is <PERSON_2>"]
