@@ -80,7 +80,7 @@ def _document(standing: Standing) -> dict[str, object]:
         "oldest_pending": standing.logs.oldest,
         "lag_seconds": round(standing.logs.lag.total_seconds(), 3),
         "quarantine": standing.quarantine,
-        **{name: _plain(value) for name, value in standing.governance._asdict().items()},
+        **dict(_plainly(standing.governance)),
         "workers": standing.workers,
     }
 
@@ -110,8 +110,9 @@ def _for(wait: timedelta) -> str:
     return f", the first for {round(wait.total_seconds())} s" if wait else ""
 
 
-def _plain(value: object) -> object:
-    return round(value.total_seconds(), 3) if isinstance(value, timedelta) else value
+def _plainly(stands: Governed) -> Iterator[tuple[str, float]]:
+    for name, value in stands._asdict().items():
+        yield (f"{name}_seconds", round(value.total_seconds(), 3)) if isinstance(value, timedelta) else (name, value)
 
 
 def _counts(queue: list[Depth], name: str) -> Iterator[tuple[str, object]]:

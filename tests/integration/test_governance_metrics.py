@@ -57,7 +57,7 @@ async def test_governance_says_what_waits_and_for_how_long(
     assert (await client.put(f"/v1/holds/sub_{key.owner.hex}", headers=key.headers)).status_code == 200
     assert await value(reader, "expired_oldest_seconds") < 3_000 * DAY
     standing = _document(await taken(resources))
-    assert (standing["erasures"], standing["erasing_for"]) > (0, 1_999 * DAY)
+    assert (standing["erasures"], standing["erasing_for_seconds"]) > (0, 1_999 * DAY)
     async with resources.database.begin(key.space) as tx:  # other tests look over all spaces as well
         connection = await driver(tx)
         await connection.execute("DELETE FROM erasures WHERE space_id = $1", key.space)
