@@ -3,9 +3,14 @@
 import asyncio
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+_NO_HTTP = b"400 Bad Request"
+_REFUSED = (
+    b'{"type":"urn:afterturn:problem:refused","title":"%s","status":%s,"code":"refused","instance":"urn:uuid:%s"}'
+)
 _TOO_LONG = b"431 Request Header Fields Too Large"
 _TOO_SLOW = b"408 Request Timeout"
 
@@ -109,6 +114,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end_watch()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - what the parser says of it helps nobody
+        self._refuse(_NO_HTTP)
+
     def _start_watch(self) -> None:
         self._watch = self.loop.call_later(self._within, self._refuse, _TOO_SLOW)
 
@@ -121,11 +129,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end_watch()
         if self.transport.is_closing():
             return
-        code = status.split(b" ")[0]
-        body = b'{"type":"urn:afterturn:problem:refused","title":"%s","status":%s,"code":"refused"}' % (
-            status[4:],
-            code,
-        )
+        body = _REFUSED % (status[4:], status[:3], str(uuid4()).encode())
         head = (
             b"HTTP/1.1 %s\r\ncontent-type: application/problem+json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
         )

@@ -12,21 +12,23 @@ from intake.identity import CANONICAL, CHANNEL, END_USER, PLATFORM
 from models.api_key import Scope
 
 _REFUSALS = {
-    400: "The body is not JSON",
+    400: "The body is not JSON, or the request not HTTP",
     401: "No API key, or none that lives",
     403: "The API key lacks the scope, which is named",
     404: "There is no such thing here",
     405: "This path does not take that method",
+    408: "The request did not arrive in time",
     409: "The state of what is asked for does not allow it",
     413: "Past a limit, which is named; nothing was kept",
     415: "The body is not application/json",
     429: "Too many within the hour: try again after Retry-After",
     422: "The request does not have the shape that is taken",
+    431: "The request's first line and headers are larger than is taken",
     500: "Something broke on our side",
     503: "A store does not answer: try again",
 }
-_OF_A_BODY = (400, 413, 415, 422)
-_OF_EVERY_ROUTE = (401, 403, 500, 503)
+_OF_A_BODY = (413, 415, 422)
+_OF_EVERY_ROUTE = (400, 401, 403, 408, 431, 500, 503)
 
 _PROBLEM = {
     "type": "object",
@@ -65,7 +67,6 @@ class Header:
     name: str
     longest: int
     says: str
-    shortest: int = 1
     pattern: str | None = None
 
     def parameter(self) -> dict[str, Any]:
@@ -73,16 +74,19 @@ class Header:
         if self.pattern:
             schema["pattern"] = self.pattern
         elif self.longest:
-            schema |= {"minLength": self.shortest, "maxLength": self.longest}
+            schema |= {"minLength": 1, "maxLength": self.longest}
         return {"name": self.name, "in": "header", "required": False, "schema": schema, "description": self.says}
 
 
+_UNPRINTABLE = r"\x00-\x1f\x7f-\xa0\xad"
 _COUNTS = "Counts only for a key that may impersonate; from any other it is ignored, and the answer says so."
 # One that is empty is as good as none.
+_HANDLE = f"^[^{_UNPRINTABLE}]{{0,512}}$"
+_SENDER = f"^(?:[^:{_UNPRINTABLE}]*[^: {_UNPRINTABLE}]:[^{_UNPRINTABLE}]*[^ {_UNPRINTABLE}])?$"
 _IDENTITY = [
-    Header(CANONICAL, 512, _COUNTS, 0),
-    Header(END_USER, 512, _COUNTS, 0),
-    Header(CHANNEL, 512, f"type:id. {_COUNTS}", 0, "^([^:]+:.+)?$"),
+    Header(CANONICAL, 512, _COUNTS, pattern=_HANDLE),
+    Header(END_USER, 512, _COUNTS, pattern=_HANDLE),
+    Header(CHANNEL, 512, f"type:id. {_COUNTS}", pattern=_SENDER),
     Header(PLATFORM, 0, "Of older clients. It names nobody, and the answer says that it was ignored."),
 ]
 

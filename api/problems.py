@@ -168,6 +168,7 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     InvalidHandle: lambda error: invalid((error.where, error.why)),
     InvalidMessage: lambda error: invalid((error.path, error.why)),
     TooLarge: lambda error: too_large(error.limit_name, error.limit),
+    asyncpg.CharacterNotInRepertoireError: lambda _: invalid(("request", "takes no NUL")),
     OtherAgent: lambda _: not_found(),
     AgentDiffers: lambda _: not_found(),
     OwnerGone: _conflict("subject_erased", "Whose memory this is was erased"),

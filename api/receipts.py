@@ -61,7 +61,7 @@ async def list_receipts(
     desk: AtDesk,
     caller: Calling,
     after: Annotated[str | None, Query(pattern="^rct_[0-9a-f]{32}$")] = None,
-    action: Annotated[str | None, Query(max_length=64)] = None,
+    action: Annotated[str | None, Query(max_length=64, pattern="^[a-z_.]+$")] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> ReceiptPage:
     """The space's receipts."""

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from phonenumbers import SUPPORTED_REGIONS
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema, model_validator
@@ -48,7 +48,16 @@ class Ask(BaseModel):
             # A name that is none of ours may be anybody's words: only what can be a slip of the pen is repeated.
             places = {name if _SLIP.fullmatch(name) else "body" for name in unknown}
             raise invalid(*((place, taken) for place in sorted(places)[:_MOST_NAMED]))
-        return said
+        return {name: cls._whole(name, value) for name, value in said.items()} if isinstance(said, dict) else said
+
+    @classmethod
+    def _whole(cls, name: str, value: Any) -> Any:
+        """In JSON 3.0 is the whole number 3, and some clients write it so."""
+        if not isinstance(value, float) or not value.is_integer():
+            return value
+        taken = cls.model_fields[name].annotation
+        takes_int = taken is int or any(one is int or int in get_args(one) for one in get_args(taken))
+        return int(value) if takes_int else value
 
 
 @cache

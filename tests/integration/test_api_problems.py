@@ -40,6 +40,20 @@ async def test_a_method_that_a_path_does_not_take_is_named_by_those_that_it_does
     assert answer.headers["allow"] in {"POST", "GET"}
 
 
+async def test_a_nul_in_the_query_is_refused_and_breaks_nothing(client: "httpx.AsyncClient", mint: "Mint") -> None:
+    key = await mint(scopes=("receipts:read",))
+    answer = await client.get("/v1/receipts", params={"action": "\x00"}, headers=key.headers)
+    problem(answer, 422, "invalid")
+
+
+async def test_a_whole_number_may_be_written_with_a_point(client: "httpx.AsyncClient", mint: "Mint") -> None:
+    key = await mint()
+    for limit, status in ((5.0, 200), (5.5, 422), (1e400, 400)):
+        body = f'{{"agent": "support", "query": "x", "limit": {limit}}}'.replace("inf", "Infinity")
+        answer = await client.post("/v1/observations/search", content=body, headers=key.headers)
+        assert answer.status_code == status
+
+
 async def test_all_methods_of_a_path_are_named_not_those_of_its_first_route(client: "httpx.AsyncClient") -> None:
     answer = await client.options("/v1/webhooks/one")
     assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PUT")
