@@ -23,7 +23,9 @@ from privacy.view import View, fold, plain, views
 Detector = Callable[[Reading], Iterable[Span]]
 
 _SIGNS = re.compile(r"[0-9@%\\&]")
-_TWO_CAPITALS = re.compile(r"[A-Z\u00c0-\uffff][\w'’-]{0,40} [A-Z\u00c0-\uffff]")  # or of a script that may have none
+_TWO_CAPITALS = re.compile(  # or of a script that may have none; "Before I" is no name
+    r"[A-Z\u00c0-\uffff][\w'’-]{0,40} (?!I\b)[A-Z\u00c0-\uffff]"
+)
 _DEVICE = re.compile(r"[A-Fa-f]{2}[:-][A-Fa-f]{2}[:-]")
 _LOST_SIGNS = re.compile(r"(?:\w| )com\b|\bat ?[\])}]|\s(?:at|arroba)\s.{1,40}\s(?:dot|ponto|punto)\s", re.IGNORECASE)
 _LOST_SIGN_MARKS = ("com", "COM", "at)", "at]", "at}", "at )", "at ]", " dot ", " ponto ", " punto ")
