@@ -39,6 +39,10 @@ class FeaturesAsk(Ask):
     agent_memory_writes: Literal["agent", "human_only"] = "agent"
     note_ceiling: Ceiling = note_book.CEILING
     notes_per_hour: Ceiling = note_book.PER_HOUR
+    refusals_per_hour: Ceiling = Field(
+        default=note_book.REFUSALS,
+        description="Notes of one key that held personal data; more of them tell who is a customer.",
+    )
     phone_regions: Regions = Field(default=[], description="Whose numbers count without their country.")
 
 
@@ -51,6 +55,7 @@ class Features(BaseModel):
     agent_memory_writes: Literal["agent", "human_only"]
     note_ceiling: int
     notes_per_hour: int
+    refusals_per_hour: int
     phone_regions: list[str]
 
 

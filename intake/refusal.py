@@ -20,8 +20,6 @@ from privacy.kind import PLACEHOLDER
 from privacy.masking import mask
 from privacy.policy import Policy, of_regions
 
-REFUSALS_PER_HOUR = 60  # of one key: the answers must not tell it who is a customer
-
 _NAMES = {"PERSON": PERSON_NAME, "MASKED": "unreadable"}  # the latter: a text made to cost, which nobody looked through
 
 _log = structlog.get_logger()
@@ -54,22 +52,25 @@ class Look:
 async def examine(resources: Resources, space: int, actor: str, texts: Sequence[str]) -> bool:
     """Whether every layer has looked and found nothing personal; False where one of them did not answer.
 
-    PersonalData where something is, and Exceeded for a key that was refused too often within the hour, whatever it brings.
+    PersonalData where something is, and Exceeded for a key that was refused too often within the hour, whatever it brings:
+    its answers must not tell who is a customer.
     """
     async with resources.database.begin(space) as tx:
-        _check(await allowance.left(await driver(tx), space, actor, Allotted.REFUSALS, REFUSALS_PER_HOUR))
+        connection = await driver(tx)
+        rules = await note_book.rules(connection, space)
+        _check(await allowance.left(connection, space, actor, Allotted.REFUSALS, rules.refusals), rules)
     found = await look(resources, space, texts)
     if not found.kinds:
         return found.complete
     async with resources.database.begin(space) as tx:
-        _check(await allowance.spend(await driver(tx), space, actor, Allotted.REFUSALS, REFUSALS_PER_HOUR))
+        _check(await allowance.spend(await driver(tx), space, actor, Allotted.REFUSALS, rules.refusals), rules)
     _log.info("note_refused", space=space, key=actor, kinds=found.kinds)
     raise PersonalData(found.kinds)
 
 
-def _check(wait: float | None) -> None:
+def _check(wait: float | None, rules: Rules) -> None:
     if wait is not None:
-        raise Exceeded("refusals_per_hour", REFUSALS_PER_HOUR, wait)
+        raise Exceeded("refusals_per_hour", rules.refusals, wait)
 
 
 async def kinds_in(resources: Resources, space: int, text: str) -> tuple[str, ...]:

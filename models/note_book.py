@@ -10,7 +10,7 @@ from models import policy
 from models.columns import space
 from models.database import Connection
 
-CEILING, PER_HOUR = 500, 20  # where a space says nothing else
+CEILING, PER_HOUR, REFUSALS = 500, 20, 60  # where a space says nothing else
 
 
 class MemoryOff(Exception):
@@ -34,6 +34,7 @@ class Rules:
     human_only: bool
     ceiling: int
     per_hour: int
+    refusals: int
     regions: tuple[str, ...]
     lookup_key: UUID
 
@@ -46,6 +47,7 @@ async def rules(connection: Connection, space_id: int) -> Rules:
         human_only=said.get("agent_memory_writes") == "human_only",
         ceiling=int(said.get("note_ceiling", CEILING)),
         per_hour=int(said.get("notes_per_hour", PER_HOUR)),
+        refusals=int(said.get("refusals_per_hour", REFUSALS)),
         regions=tuple(said.get("phone_regions", ())),
         lookup_key=await connection.fetchval("SELECT lookup_key FROM spaces WHERE id = $1", space_id),
     )

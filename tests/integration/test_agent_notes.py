@@ -231,6 +231,9 @@ async def test_a_sixty_first_refusal_within_the_hour_says_nothing_any_more(book:
     clean = await book.write(key, agent="agent-new")
     assert (clean.status_code, clean.json()["limit"], clean.json()["maximum"]) == (429, "refusals_per_hour", 60)
     assert (await book.write(await book.agent("support"))).status_code == 201
+    await book.features(refusals_per_hour=61)
+    more = [(await book.write(key, body="Write to ana@example.org", agent="a")).status_code for _ in "12"]
+    assert more == [422, 429]
 
 
 async def test_words_find_what_the_agent_may_read_and_leave_a_receipt(book: Notebook) -> None:
