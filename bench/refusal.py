@@ -19,7 +19,20 @@ from privacy.policy import DEFAULT_POLICY
 _SETS = ("presidio_recognizer_cases", "participa_df_pt_br")
 # What presidio's tests find and is nobody's own: addresses of the web, days, places, banks, companies, made-up patterns.
 _NOBODYS = frozenset(
-    ["url", "date", "aba_routing", "pattern", "uk_postcode", "de_plz", "de_vat_id", "de_bsnr", "de_handelsregister", "se_organisationsnummer", "sg_uen", "kr_brn"]
+    [
+        "url",
+        "date",
+        "aba_routing",
+        "pattern",
+        "uk_postcode",
+        "de_plz",
+        "de_vat_id",
+        "de_bsnr",
+        "de_handelsregister",
+        "se_organisationsnummer",
+        "sg_uen",
+        "kr_brn",
+    ]
 )
 _BY_MODELS = frozenset(("spacy", "stanza", "transformers", "gliner", "flair"))  # names that nobody registered
 
