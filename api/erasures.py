@@ -71,7 +71,10 @@ class Accepted(BaseModel):
 
 
 class Erasure(BaseModel):
-    """`counts` are rows deleted so far, by data set; `unconfirmed` links that were not followed."""
+    """`counts` are rows deleted so far, by data set; `notes_set_aside` and `proposals_set_aside` wait for a reviewer.
+
+    `unconfirmed` links were not followed.
+    """
 
     id: UUID
     kind: Literal["subject", "conversation", "agent"]

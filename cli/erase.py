@@ -21,7 +21,7 @@ from models import erasing as erasures
 from models.accepting import Held, NothingThere
 from models.conversation import SEALED_ID
 from models.database import driver
-from models.erasing import Erasing
+from models.erasing import SET_ASIDE, Erasing
 from models.subject import HandleKind
 
 _EVERY = 0.5  # seconds between looks
@@ -72,7 +72,8 @@ async def _erase(resources: Resources, wanted: Wanted) -> Erasing:
         await asyncio.sleep(_EVERY)
         before, done = done, await _read(resources, place.id, erasure)
         if (before.state, before.counts) != (done.state, done.counts):
-            remark(f"{done.state}: {sum(done.counts.values())} rows deleted")
+            deleted = sum(rows for name, rows in done.counts.items() if not name.endswith(SET_ASIDE))
+            remark(f"{done.state}: {deleted} rows deleted")
     return done
 
 

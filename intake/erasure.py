@@ -182,8 +182,8 @@ async def _commit_once(resources: Resources, entry: Entry, *, replaying: bool) -
         fixed = await accepting.fix(connection, entry.space, entry.target)
         if not replaying:
             await _check(connection, entry, fixed)
-        await _raise_fence(connection, entry, fixed, {"holds": lifted})
-        await needles.set_aside(connection, entry)
+        aside = await needles.set_aside(connection, entry)
+        await _raise_fence(connection, entry, fixed, {"holds": lifted, **aside})
         return await work.add_many(connection, [(erase_letter(entry.space, entry.id), None)])
 
 

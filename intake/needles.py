@@ -18,6 +18,7 @@ from models import note_quarantine as aside
 from models import proposal as proposals
 from models import receipt as receipts
 from models.database import Connection, driver
+from models.erasing import SET_ASIDE
 from models.name import SEALED_NAME
 from models.receipt import Receipt
 from models.subject import SEALED_HANDLE, HandleKind
@@ -50,11 +51,11 @@ async def find(resources: Resources, space: int, people: Sequence[UUID]) -> dict
     return found
 
 
-async def set_aside(connection: Connection, entry: Entry) -> None:
-    """In the transaction of the erasure: what was found is read by no agent any more."""
+async def set_aside(connection: Connection, entry: Entry) -> dict[str, int]:
+    """In the transaction of the erasure: what was found is read by no agent any more. Answers how many of each there were."""
     found = [[UUID(one) for one in entry.target.get(kind, ())] for kind in ("notes", "proposals")]
     if not any(found):
-        return
+        return {}
     counts = await aside.set_aside(connection, entry.space, *found)
     ids: dict[str, Any] = {
         "erasure": str(entry.id),
@@ -62,6 +63,7 @@ async def set_aside(connection: Connection, entry: Entry) -> None:
         "proposals": [proposals.opaque(one) for one in found[1]],
     }
     await receipts.write(connection, Receipt(entry.space, entry.actor, "note.quarantined", ids, counts))
+    return {f"{kind}{SET_ASIDE}": rows for kind, rows in counts.items()}
 
 
 async def _called(resources: Resources, space: int, people: Sequence[UUID]) -> set[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from models import registry, subject
-from models.erasing import Erasing
+from models.erasing import SET_ASIDE, Erasing
 from models.residue import KEPT
 
 _RECOGNISES = (
@@ -21,6 +21,11 @@ _NOT_COVERED = (
     (
         "Backups of the key store from before the erasure hold those keys, wrapped by the master key. Keep them for a "
         "shorter time than you promise erasure in; a restored key store is brought up to date by its ledger."
+    ),
+    (
+        "Agent memory in which the person's names or handles were found (`set_aside`): no agent is served it, and it stays "
+        "until a reviewer deletes, words anew or releases it. What says something about the person without naming them is "
+        "not found there."
     ),
     "Whatever was handed out before: answers to reads, downloaded packages, prompts that a model server keeps.",
     "The person's data in systems that this deployment does not run.",
@@ -45,6 +50,7 @@ def document(erasing: Erasing, proof: Mapping[str, Any]) -> dict[str, Any]:
         "accepted_at": erasing.accepted_at.isoformat(),
         "unconfirmed_links_not_followed": erasing.unconfirmed,
         "rows": {one.name: erasing.counts.get(one.name, 0) for one in registry.DATA_SETS},
+        "set_aside": {kind: erasing.counts.get(f"{kind}{SET_ASIDE}", 0) for kind in ("notes", "proposals")},
         "keys_destroyed": len(target.subjects),
         "scan": erasing.progress["scan"],
         "registry": {"version": registry.version(), "nothing_personal": dict(registry.NOTHING_PERSONAL)},

@@ -10,6 +10,8 @@ from uuid import UUID
 from models.database import Connection
 from models.dataset import Target
 
+SET_ASIDE = "_set_aside"  # after a data set, in an erasure's counts: rows that name the person, for a reviewer
+
 
 @dataclass(frozen=True, slots=True)
 class Erasing:

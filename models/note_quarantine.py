@@ -11,12 +11,12 @@ _TEXTS = """
 SELECT id, said FROM (
     SELECT note_id AS id, array_agg(v.title || E'\n' || v.body || E'\n' || array_to_string(v.tags, ' ')) AS said
     FROM note_versions v JOIN notes n ON n.id = v.note_id
-    WHERE v.space_id = $1 AND n.status <> 'quarantined' AND note_id > $2 GROUP BY note_id
+    WHERE v.space_id = $1 AND note_id > $2 GROUP BY note_id
 ) t ORDER BY id LIMIT $3
 """
 _PROPOSED = """
 SELECT id, ARRAY[title || E'\n' || body || E'\n' || array_to_string(tags, ' ')] AS said FROM proposals
-WHERE space_id = $1 AND state <> 'quarantined' AND id > $2 ORDER BY id LIMIT $3
+WHERE space_id = $1 AND id > $2 ORDER BY id LIMIT $3
 """
 FIRST = UUID(int=0)
 
@@ -36,12 +36,11 @@ async def set_aside(
 ) -> dict[str, int]:
     """No agent reads them any more, and no proposal of them is approved as it stands. Answers how many there were."""
     gone = await connection.execute(
-        "UPDATE notes SET status = 'quarantined' WHERE space_id = $1 AND id = ANY ($2::uuid[]) AND status <> 'quarantined'",
+        "UPDATE notes SET status = 'quarantined' WHERE space_id = $1 AND id = ANY ($2::uuid[])",
         *(space_id, list(notes)),
     )
     waiting = await connection.execute(
-        "UPDATE proposals SET state = 'quarantined' WHERE space_id = $1 AND id = ANY ($2::uuid[])"
-        " AND state <> 'quarantined'",
+        "UPDATE proposals SET state = 'quarantined' WHERE space_id = $1 AND id = ANY ($2::uuid[])",
         *(space_id, list(proposals)),
     )
     await note_book.turn(connection, space_id)

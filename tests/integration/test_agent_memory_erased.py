@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +12,7 @@ from models import accepting
 from models.database import driver
 from models.dataset import Target, see_expired
 from models.registry import DATA_SETS, named
+from tests.integration.erasing import finish, stands
 from tests.integration.notebook import ROUTE, STEPS, Notebook, numbered
 
 if TYPE_CHECKING:
@@ -133,6 +135,26 @@ async def test_what_names_an_erased_person_is_set_aside_for_a_reviewer(book: Not
     edits = {"title": "As it is done", "body": "Nobody is named here either."}
     assert (await book.ask("POST", f"{PROPOSALS}/{proposal}/approve", book.reviewer, edits)).status_code == 200
     assert "tiuri" not in (await book.everything()).lower()
+
+
+async def test_the_certificate_says_what_was_set_aside_and_who_was_named_beside_another_is_found_too(
+    book: Notebook,
+) -> None:
+    key = await book.agent("support")
+    note = await book.note(key, body="Do it as tiuri fenstra and odo lindgrave do.")
+    proposal = (await book.write(key, title="Lindgrave, Fenstra", visibility="space")).json()["proposal_id"]
+    certified = []
+    for name, account in (("Tiuri Fenstra", "FX-77884"), ("Odo Lindgrave", "FX-77885")):
+        subject = await person(book, name, account)
+        ask = {"subject": subject, "reason_code": "subject_request"}
+        erasure = UUID((await book.ask("POST", "/v1/erasures", book.security, ask)).json()["id"])
+        await finish(book.resources, book.space)
+        done = await stands(book.resources, book.space, erasure)
+        assert done.certificate is not None
+        certified.append(done.certificate["document"]["set_aside"])
+    assert certified == [{"notes": 1, "proposals": 1}] * 2
+    told = await book.receipts("note.quarantined")
+    assert [(one["ids"]["notes"], one["ids"]["proposals"]) for one in told] == [([note], [proposal])] * 2
 
 
 async def test_an_erasure_that_is_refused_sets_nothing_aside(book: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,6 +251,10 @@ async def test_receipts_are_listed_and_proven(
     assert (unsealed.status_code, unsealed.json()["code"]) == (409, "receipt_not_sealed")
     await seal(resources, key.space)
     proof = (await client.get(f"/v1/receipts/{ids[2]}/proof", headers=key.headers)).json()
+    none = await client.get("/v1/receipts", params={"action": "nothing.of_that_name"}, headers=key.headers)
+    assert none.json() == {"receipts": []}
+    unkeepable = await client.get("/v1/receipts", params={"action": "key.minted\0"}, headers=key.headers)
+    assert (unkeepable.status_code, unkeepable.json()["errors"][0]["path"]) == (422, "query.action")
     checkpoint = (await client.get("/v1/receipts/checkpoint", headers=key.headers)).json()
     assert proof["receipt"]["id"] == ids[2]
     assert proof["seal"] == checkpoint
