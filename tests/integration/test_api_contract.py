@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from config.settings import Settings
 
-# Drawn at random for each route, beside what is asked of every one; by hand, hundreds: see the fixture's first lines.
-_EXAMPLES = os.environ.get("AFTERTURN_TEST_EXAMPLES", "3")
-_LONGEST = 200 + 20 * int(_EXAMPLES)  # seconds; half a minute where nothing else runs
+# Drawn at random for each route, beside the 2,900 requests of every run; by hand, hundreds: see the first lines of _RULES.
+_EXAMPLES = os.environ.get("AFTERTURN_TEST_EXAMPLES", "1")
+_LONGEST = 300 + 20 * int(_EXAMPLES)  # seconds on a machine that has much else to do: it is a minute of one processor's
 _RULES = Path(__file__).parents[1] / "fixtures" / "schemathesis.toml"
 
 
@@ -52,6 +52,7 @@ def address(settings: "Settings", tmp_path: Path) -> Iterator[str]:
     thread.join()
 
 
+@pytest.mark.timeout(2 * _LONGEST)
 async def test_every_route_does_what_the_document_says(
     address: str, key: "Minted", client: "httpx.AsyncClient", tmp_path: Path
 ) -> None:
