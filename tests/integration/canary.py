@@ -107,6 +107,19 @@ class Canary:
         answer = await self.book.client.post("/v1/turns", json=body, headers={**self.book.key.headers, **headers})
         assert answer.status_code == 202, answer.text
 
+    async def be_called(self) -> None:
+        """Somebody registers what the victim is called, and an account of theirs."""
+        name, account = token(), token()
+        kind = HandleKind.END_USER if self.guest else HandleKind.CANONICAL_USER
+        handles = [{"handle_kind": kind, "handle": self.victim}, {"handle_kind": "account", "handle": account}]
+        accepted_before = self.erasure is None
+        answer = await self.book.client.put(
+            "/v1/subjects", json={"handles": handles, "names": [f"Zo {name}"]}, headers=self.book.key.headers
+        )
+        assert answer.status_code == 200, answer.text
+        (self.words if accepted_before else self.later).extend((name, account))
+        self.seen["called"] += 1
+
     async def ask_for_export(self) -> None:
         with contextlib.suppress(export.NobodyThere):
             await export.ask(self.book.resources, export.Request(self.book.space, await self._known(), "key_test"))
@@ -257,6 +270,7 @@ _STEPS = {
     "go_on": 20.0,
     "kill": 1.5,
     "pause_too_long": 1.5,
+    "be_called": 0.8,
     "ask_for_export": 0.6,
     "restore": 0.8,
     "go_down": 0.4,

@@ -2,16 +2,18 @@
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -31,7 +33,11 @@ from models.residue import KEPT
 from models.turn import StoredTurn
 from privacy import receipt_proof
 from tests.integration.canary import Canary
+from tests.integration.dumping import postgres_tool
 from tests.integration.logbook import Shelf, changed, token
+
+if TYPE_CHECKING:
+    from conftest import Servers
 
 SEEDS = int(os.environ.get("AFTERTURN_SEEDS", "6"))
 TOGETHER = 3
@@ -51,7 +57,10 @@ def built(settings: Any, resources: Any, mint: Any, serving: Any, client: Any, t
             resources, settings=changed(settings, packages_url=packages.packages_url), packages=open_store(place)
         )
         key = await mint(
-            scopes=("turns:write", "memory:read", "operator"), owner="operator", admin=True, allow_impersonation=True
+            scopes=("turns:write", "memory:read", "operator", "profiles:write"),
+            owner="operator",
+            admin=True,
+            allow_impersonation=True,
         )
         async with Shelf(settings, mine, mint, serving, client).opened(key=key, reflector_threshold=120) as book:
             canary = Canary(book, book.workshop, random.Random(seed), guest=seed % 2 == 1)
@@ -200,8 +209,32 @@ async def the_loud(canary: Canary) -> list[str]:
     return wrong + [f"{word} of the erased is in the loud's log" for word in canary.words if noted[word] or said[word]]
 
 
-async def test_no_word_of_theirs_stands_anywhere_afterwards(built: Built) -> None:
+_SPOKEN = re.compile(rb"tok-[b-z]{5}|746f6b2d(?:[67][0-9a-f]){5}")  # a token, and its bytes in hex
+
+
+def spoken(text: bytes) -> set[str]:
+    """The tokens that a text holds."""
+    found = {one.decode() for one in _SPOKEN.findall(text)}
+    return {one if one.startswith("tok-") else bytes.fromhex(one).decode() for one in found}
+
+
+def readable(servers: "Servers") -> dict[str, set[str]]:
+    """Every token that can be read without a key: in dumps of both databases, and in each file of every server, WAL included."""
+    found = {
+        name: spoken(postgres_tool(server.url, "pg_dump", "--enable-row-security"))
+        for name, server in (("pg_dump of the data", servers.data), ("pg_dump of the keys", servers.keys))
+    }
+    for server in (servers.data, servers.keys, servers.valkey):
+        for path in server._folder.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # a server's files come and go
+                if path.is_file():
+                    found[str(path)] = spoken(path.read_bytes())
+    return found
+
+
+async def test_no_word_of_theirs_stands_anywhere_afterwards(built: Built, servers: "Servers") -> None:
     seen: Counter[str] = Counter()
+    said: set[str] = set()
     for first in range(0, SEEDS, TOGETHER):
         seeds = range(first, min(first + TOGETHER, SEEDS))
         for seed, (canary, wrong) in zip(
@@ -210,6 +243,15 @@ async def test_no_word_of_theirs_stands_anywhere_afterwards(built: Built) -> Non
             assert not wrong, f"seed {seed}: {wrong[:10]}"
             assert canary.words
             seen += canary.seen
+            said |= {canary.victim, canary.loud, *canary.words, *canary.later, *canary.loud_words}
     assert seen["erase_subject Done"] == SEEDS
     assert seen["observe Done"] > SEEDS
     assert sum(number for name, number in seen.items() if name.startswith("accepted over")) == SEEDS
+    left = {place: words & said for place, words in (await asyncio.to_thread(readable, servers)).items()}
+    assert len(left) > 100
+    assert not {place: words for place, words in left.items() if words}
+
+
+def test_a_token_is_found_in_a_dump_plain_and_in_hex() -> None:
+    word = token()
+    assert spoken(f"a {word}b \\\\x00{word.encode().hex()}00".encode()) == {word}

