@@ -25,6 +25,7 @@ from api import (
     health,
     holds,
     keys,
+    mcp,
     observations,
     policies,
     profiles,
@@ -76,6 +77,7 @@ _ROUTERS = (
     policies.router,
     agent_block.router,
     agent_memory.router,
+    mcp.router,
     proposals.router,
     features.router,
     subjects.router,
@@ -95,6 +97,7 @@ def create_app(settings: Settings) -> FastAPI:
             resources = await stack.enter_async_context(opened(settings, within=settings.stores.start_within))
             tasks = await stack.enter_async_context(asyncio.TaskGroup())  # left first: what runs may still commit
             app.state.desk = _desk(resources, tasks)
+            app.state.mcp = await stack.enter_async_context(mcp.listening(settings.http))
             yield
 
     app = Direct(

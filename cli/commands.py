@@ -175,6 +175,24 @@ def mask(*, as_json: Json = False) -> None:
     it.run(as_json=as_json)
 
 
+@app.command()
+def mcp(
+    url: Annotated[
+        str | None,
+        typer.Option(envvar="AFTERTURN_URL", help="Where the API answers; without it, what runs in the data folder."),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Whose memory, for a key of no one agent.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Offer agent memory's tools to a model, by MCP on standard input and output.
+
+    The key comes as AFTERTURN_API_KEY. Over HTTP the API offers the same at /mcp.
+    """
+    from cli import mcp as it  # noqa: PLC0415 - loaded when typed
+
+    it.run(url, agent, data_dir)
+
+
 def _become(role: str, data_dir: Path | None) -> None:
     from cli import roles as it  # noqa: PLC0415 - loaded when typed
 

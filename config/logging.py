@@ -31,6 +31,7 @@ def configure(logs: Logs, role: str) -> None:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # tracebacks of lost connections, which are said elsewhere
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes headers and messages
 
 
 def _on_standard_error(*_: object) -> structlog.PrintLogger:

@@ -102,6 +102,9 @@ class Http(Concern):
     read_within: Duration = Field(
         timedelta(seconds=30), description="How long a request may take to arrive, from its first byte to its last."
     )
+    mcp_hosts: str | None = Field(
+        None, description="Names besides localhost under which /mcp is reached, by commas: memory.example.com."
+    )
 
     @field_validator("read_within")
     @classmethod
