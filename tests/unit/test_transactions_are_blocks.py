@@ -20,6 +20,7 @@ def violations(source: str) -> list[int]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AsyncWith) and any(opens(item.context_expr) for item in node.items):
             names = {item.optional_vars.id for item in node.items if isinstance(item.optional_vars, ast.Name)}
+            names |= {name for item in node.items for name in on_which(item.context_expr)}
             found += [line for statement in node.body for line in foreign_awaits(statement, names)]
     return found
 
@@ -30,6 +31,14 @@ def opens(expression: ast.expr) -> bool:
         and isinstance(expression.func, ast.Attribute)
         and expression.func.attr in OPENERS
     )
+
+
+def on_which(expression: ast.expr) -> list[str]:
+    """The driver connection whose transaction it is."""
+    function = expression.func if isinstance(expression, ast.Call) else None
+    if isinstance(function, ast.Attribute) and function.attr == "transaction" and isinstance(function.value, ast.Name):
+        return [function.value.id]
+    return []
 
 
 def foreign_awaits(statement: ast.stmt, names: set[str]) -> list[int]:
