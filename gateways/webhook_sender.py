@@ -34,6 +34,7 @@ _LEADS_ELSEWHERE = [
     ip_network(net) for net in ("2002::/16", "2001::/23", "192.88.99.0/24")
 ]  # tunnels to other addresses
 _METADATA = ip_network("168.63.129.16/32")  # a cloud's own service at a public address
+_PORTS = range(1, 2**16)
 
 
 class Refused(Exception):
@@ -108,11 +109,12 @@ def _elsewhere(found: IPv4Address | IPv6Address) -> bool:
 def _checked(url: str, *, allow_private: bool) -> tuple[str, int]:
     try:
         parts = httpx.URL(url)
+        host = parts.host  # decodes it: not every name in ASCII is one
     except (httpx.InvalidURL, ValueError):
         raise Refused("bad_url") from None
     if parts.scheme not in (("http", "https") if allow_private else ("https",)):
         raise Refused("not_https")
-    if not parts.host or parts.userinfo or parts.fragment:
+    if not host or parts.userinfo or parts.fragment or not (parts.port is None or parts.port in _PORTS):
         raise Refused("bad_url")
     return parts.raw_host.decode("ascii"), parts.port or (443 if parts.scheme == "https" else 80)
 
@@ -129,8 +131,9 @@ def _headers(secrets: Sequence[str], message: Message) -> dict[str, str]:
 
 
 async def _post(url: str, headers: Mapping[str, str], body: bytes, *, allow_private: bool) -> int:
+    to = await address(url, allow_private=allow_private)
     parts = httpx.URL(url)
-    pinned = parts.copy_with(host=await address(url, allow_private=allow_private))
+    pinned = parts.copy_with(host=to)
     named = {**headers, "host": parts.netloc.decode("ascii")}
     extensions = {"sni_hostname": parts.raw_host.decode("ascii")}
     async with (

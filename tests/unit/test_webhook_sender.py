@@ -49,6 +49,20 @@ async def test_a_url_of_another_kind_is_refused(url: str) -> None:
         await address(url, allow_private=False)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(f"https://localhost:{port}/" for port in (0, 65_536, 99_999)),
+        *(f"https://{host}/" for host in ("xn--", "xn--a.example", "xn--zzzzzzzz", "\u200d.example", "a\nb")),
+    ],
+)
+async def test_a_port_or_name_that_cannot_be_is_an_answer_and_no_crash(url: str) -> None:
+    with pytest.raises(Refused, match="bad_url"):
+        await address(url, allow_private=True)
+    message = Message("msg_1", b"{}", datetime(2026, 1, 1, tzinfo=UTC))
+    assert await send(url, _SECRETS, message, allow_private=True) == "bad_url"
+
+
 async def test_the_name_is_looked_up_once_both_secrets_sign_and_no_redirect_is_followed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
