@@ -101,40 +101,40 @@ class Intake:
         arrived = utc_now()
         identity = await self.people.meet(credential, claim)
         try:
-            return await self._take(credential, claim, identity, said, ())
+            return await self._take(credential, claim, identity, said, arrived)
         except (OwnerGone, KeyGone, asyncpg.ForeignKeyViolationError):
             self.people.forget(identity.owner, identity.speaker)
             self.called.forget(_both(identity))
             identity = await self.people.meet(credential, claim)
-            return await self._take(credential, claim, identity, said, (arrived,))
+            return await self._take(credential, claim, identity, said, arrived)
 
     async def _take(
-        self, credential: Credential, claim: Claim, identity: Identity, said: Said, came: tuple[datetime, ...]
+        self, credential: Credential, claim: Claim, identity: Identity, said: Said, arrived: datetime
     ) -> Accepted:
         erased_at = await self.people.reborn_at(credential.space, *_both(identity))
         if erased_at is not None:
-            if any(at <= erased_at for at in (*came, *_times(said))):
+            if any(at <= erased_at for at in (arrived, *_times(said))):
                 raise SubjectErased
             await self._refuse_what_was_heard(credential, claim, said, erased_at)
-        took = await self._submit(credential, said, await self._prepare(credential, identity, said))
+        took = await self._submit(credential, said, await self._prepare(credential, identity, said), arrived)
         return self._answer(identity, took)
 
-    async def _submit(self, credential: Credential, said: Said, call: Call) -> Took:
+    async def _submit(self, credential: Credential, said: Said, call: Call, arrived: datetime) -> Took:
         """Commits the call, unless it is from before an erasure of its conversation."""
-        began, name = utc_now(), call.address.conversation
+        name = call.address.conversation
         while True:
             rebirth: Rebirth | None = self._rebirths.get(name)
             if rebirth is not None:
-                await self._refuse_what_was_told(credential, said, rebirth, began)
+                await self._refuse_what_was_told(credential, said, rebirth, arrived)
             try:
                 return await self.batcher.submit(call if rebirth is None else replace(call, since=rebirth.at))
             except ToldBefore as told:
                 self._rebirths[name] = told.rebirth
 
     async def _refuse_what_was_told(
-        self, credential: Credential, said: Said, rebirth: Rebirth, began: datetime
+        self, credential: Credential, said: Said, rebirth: Rebirth, arrived: datetime
     ) -> None:
-        if any(at <= rebirth.at for at in (began, *_times(said))):
+        if any(at <= rebirth.at for at in (arrived, *_times(said))):
             raise SubjectErased
         call = await self._call(credential, said)
         if call is not None and utc_now() - rebirth.at <= _CALLS_KNOWN:

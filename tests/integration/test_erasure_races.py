@@ -11,6 +11,7 @@ from api.app import create_app
 from gateways import ledger
 from intake import erasure as erasing
 from intake.erasure import Wish
+from intake.identity import People
 from models import accepting
 from models import link as links
 from models.accepting import NothingThere
@@ -69,6 +70,31 @@ async def test_a_retry_by_an_idempotency_key_from_before_is_refused_and_a_new_on
     assert (await say(client, key, "bo", "Hello", **first)).status_code == 202
     assert (await say(client, key, "bo", "Hello", **{"Idempotency-Key": "call-of-bo"})).status_code == 409
     assert (await say(client, key, "ana", "Hello", **{"Idempotency-Key": "call-of-bo"})).status_code == 202
+
+
+@pytest.mark.parametrize("what", ["subject", "conversation"])
+async def test_a_request_that_came_before_and_is_looked_at_only_after_is_refused(
+    client: "httpx.AsyncClient", key: "Minted", monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    assert (await say(client, key, "ana", "I moved to Porto.")).status_code == 202
+    came, goes, meet = asyncio.Event(), asyncio.Event(), People.meet
+
+    async def met_late(people: People, credential: Any, claim: Any) -> Any:
+        came.set()
+        await goes.wait()
+        return await meet(people, credential, claim)
+
+    monkeypatch.setattr(People, "meet", met_late)
+    slow = asyncio.create_task(say(client, key, "ana", "I moved to Braga."))
+    await came.wait()
+    ana = {"handle_kind": "canonical_user", "handle": "ana"}
+    wanted = {"subject": ana, "conversation": {"subject": ana, "conversation_id": "c1"}}
+    ask = {what: wanted[what], "reason_code": "subject_request"}
+    assert (await client.post("/v1/erasures", json=ask, headers=key.headers)).status_code == 202
+    goes.set()
+    late = await slow
+    assert (late.status_code, late.json().get("code")) == (409, "subject_erased")
+    assert (await say(client, key, "ana", "I moved to Faro.")).status_code == 202
 
 
 async def test_an_end_user_in_anothers_log_is_recognised_as_well(
