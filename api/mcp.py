@@ -12,7 +12,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from mcp.types import INTERNAL_ERROR, INVALID_REQUEST
+from mcp.types import INTERNAL_ERROR, INVALID_REQUEST, jsonrpc_message_adapter
+from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as AsgiScope
@@ -53,7 +54,7 @@ async def take_message(request: Request, caller: Calling, agent: AgentQuery = No
     if await TransportSecurityMiddleware(manager.security_settings).validate_request(request) is not None:
         raise Problem(421, "host_refused", "That host or origin is none of AFTERTURN_MCP_HOSTS")
     request.scope[mcp_tools.AGENT] = note_shapes.viewer_of(caller, agent)
-    return _Conversing(manager, await request.body())
+    return _Conversing(manager, _checked(await request.body()))
 
 
 @router.api_route(PATH, methods=["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"], include_in_schema=False)
@@ -90,6 +91,15 @@ class _Conversing(Response):
             return pending.pop() if pending else await receive()
 
         await self._manager.handle_request(scope, again, send)
+
+
+def _checked(said: bytes) -> bytes:
+    """A message of JSON-RPC; where it is none, the SDK's own answer would quote it."""
+    try:
+        jsonrpc_message_adapter.validate_json(said, by_name=False)
+    except ValidationError:
+        raise problems.invalid(("body", "takes one message of JSON-RPC")) from None
+    return said
 
 
 def _hosts(named: str | None) -> TransportSecuritySettings:

@@ -111,7 +111,7 @@ async def test_a_model_keeps_a_note_and_finds_it(app: FastAPI, book: Notebook, m
 async def test_what_is_offered_is_what_is_described_with_what_it_is_not_for(app: FastAPI, book: Notebook) -> None:
     async with speaking(app, await book.agent("support")) as model:
         offered = (await model.client.list_tools()).tools
-        instructions = model.client.instructions
+        instructions, able = model.client.instructions, model.client.server_capabilities
     assert [(one.name, one.description, one.input_schema) for one in offered] == [
         (tool.name, tool.description, dict(tool.schema)) for tool in TOOLS
     ]
@@ -122,6 +122,7 @@ async def test_what_is_offered_is_what_is_described_with_what_it_is_not_for(app:
         assert "customer's memory" in tool.description
     assert instructions is not None
     assert "customers" in instructions
+    assert able.model_dump(exclude_none=True).keys() == {"tools"}  # no resources, no prompts: nothing else can be read
 
 
 async def test_without_the_write_scope_remember_is_not_offered_and_not_done(app: FastAPI, book: Notebook) -> None:
@@ -276,7 +277,16 @@ async def test_nothing_but_a_message_is_taken(app: FastAPI, book: Notebook) -> N
         assert (
             await http.post("/mcp", content=b"ana.silva@example.org", headers={"content-type": "text/plain"})
         ).status_code == 415
-        for body in (b"", b"[]", b"null", b'{"jsonrpc": "2.0"}', b"{", b'{"jsonrpc": "2.0", "id": "ana", "params": 1}'):
+        for body in (
+            b"",
+            b"[]",
+            b"null",
+            b"{",
+            b'{"jsonrpc": "2.0"}',
+            b'{"jsonrpc": "2.0", "id": "x", "ana.silva": "912"}',
+        ):
             answer = await http.post("/mcp", content=body, headers={"content-type": "application/json"})
-            assert 400 <= answer.status_code < 500
+            assert answer.status_code in {400, 422}
             assert answer.json()["error"]["code"] < 0
+            assert "ana.silva" not in answer.text
+            assert "912" not in answer.text
