@@ -44,7 +44,7 @@ async def erase(client: "httpx.AsyncClient", key: "Minted", person: str, **heade
 
 async def rows(resources: "Resources", table: str, space: int) -> list[Any]:
     async with resources.database.begin(space) as tx:
-        query = f"SELECT * FROM {table} WHERE space_id = $1 ORDER BY 1"  # noqa: S608 - names of this test
+        query = f"SELECT * FROM {table} t WHERE space_id = $1 ORDER BY t::text"  # noqa: S608 - names of this test
         return list(await (await driver(tx)).fetch(query, space))
 
 

@@ -48,8 +48,9 @@ WITH note AS (
     INSERT INTO notes (id, space_id, agent, digest, version) SELECT gen_random_uuid(), $1, 'support', {_SEALED}, 2
     WHERE $2::uuid IS NOT NULL RETURNING id
 )
-INSERT INTO note_versions (space_id, note_id, version, kind, title, body, tags, visibility, search, actor, retired_at)
-SELECT $1, id, 1, 'procedure', 't', 'b', '{{}}', 'source', '', 'key', {_OLD} FROM note
+INSERT INTO note_versions (space_id, note_id, version, kind, title, body, tags, visibility, search, tokens, actor,
+    retired_at)
+SELECT $1, id, 1, 'procedure', 't', 'b', '{{}}', 'source', '', 1, 'key', {_OLD} FROM note
 """  # noqa: S608 - of this test
 OLD: Mapping[str, Old] = {
     "turns": Old(
