@@ -9,6 +9,7 @@ from typing import Literal
 import structlog
 from asyncpg import Pool
 
+from gateways import ledger
 from jobs.resources import Resources
 from migrations.run import is_current
 
@@ -23,7 +24,8 @@ Check = Literal["ok", "down"]
 
 @dataclass(slots=True)
 class Readiness:
-    """`check` names the database, the key store, the schema, Redis and a models layer, and whether each is as it should be."""
+    """`check` names the database, the key store, the schema, the erasures, Redis and a models layer, and whether each is as
+    it should be."""
 
     resources: Resources
     _last: dict[str, Check] = field(default_factory=dict)
@@ -43,6 +45,7 @@ class Readiness:
             "database": lambda: _takes_writes(self.resources.database.pool),
             "key_store": lambda: _takes_writes(self.resources.keys.pool),
             "schema": self._schema_is_current,
+            "erasures": self._holds_every_erasure,
             "redis": self.resources.bell.is_heard,
         }
         if self.resources.analyzer is not None:
@@ -57,6 +60,11 @@ class Readiness:
         if current:
             self._schema_until = time.monotonic() + _SCHEMA_FRESH
         return current
+
+    async def _holds_every_erasure(self) -> bool:
+        # Every request would be refused until the ledger is replayed: a balancer must not send any.
+        entries = await ledger.recent(self.resources.keys)
+        return not await ledger.is_ahead(self.resources.database, entries)
 
 
 async def _takes_writes(pool: Pool) -> bool:

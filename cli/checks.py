@@ -14,11 +14,12 @@ from redis.asyncio import Redis
 
 from cli.trouble import UNANSWERED, explained
 from config.settings import Settings
-from gateways import key_store
+from gateways import key_store, ledger
 from gateways.analyzer import PROBE, Analyzer, AnalyzerAway
 from gateways.model_server import ModelServer
 from memory.outcome import Answer, Outcome, Prompt
 from migrations.run import is_current
+from models import database
 
 _WITHIN = 10.0  # seconds for one check, but for the model's
 _SKEW = 2.0  # seconds between two clocks that are worth a word
@@ -122,6 +123,20 @@ async def _master_key(settings: Settings) -> Finding:
     return Finding("master key", State.FINE, "the master key is the key store's own")
 
 
+async def _erasures(settings: Settings) -> Finding:
+    stores = settings.stores
+    keys_url = stores.keys_url.get_secret_value()
+    async with (
+        key_store.connect(keys_url, stores.master(), stores.former_master(), size=1) as keys,
+        database.connect(_data_url(settings), size=1) as data,
+    ):
+        lacking = len(await ledger.missing(keys, data))
+    if lacking:
+        told = f"the data are from before {lacking} erasures: nothing is served"
+        return Finding("erasures", State.WRONG, told, _REMEDIES["erasures"])
+    return Finding("erasures", State.FINE, "the data hold every erasure of the ledger")
+
+
 async def _redis(settings: Settings) -> Finding:
     redis = Redis.from_url(settings.stores.redis_url.get_secret_value(), socket_connect_timeout=_WITHIN)
     try:
@@ -196,13 +211,20 @@ CHECKS: Mapping[str, Check] = {
     "schema": _schema,
     "keys": _keys,
     "master key": _master_key,
+    "erasures": _erasures,
     "redis": _redis,
     "model": _model,
     "names": _names,
 }
 
 # What a check cannot find out without another one's having gone well.
-NEEDS: Mapping[str, str] = {"role": "data", "schema": "data", "keys": "data", "master key": "keys"}
+NEEDS: Mapping[str, str] = {
+    "role": "data",
+    "schema": "data",
+    "keys": "data",
+    "master key": "keys",
+    "erasures": "master key",
+}
 
 _REMEDIES: Mapping[str, str] = {
     "data": "is DATABASE_URL right, and PostgreSQL up?",
@@ -210,6 +232,7 @@ _REMEDIES: Mapping[str, str] = {
     "schema": "`afterturn migrate`",
     "keys": "is AFTERTURN_KEYS_URL right, and PostgreSQL up there?",
     "master key": "put the master key back that this deployment began with",
+    "erasures": "`afterturn migrate --replay-erasures`",
     "redis": "is REDIS_URL right, and Redis up? Until then work starts a little later, and nothing is lost",
     "model": "are AFTERTURN_MODEL_BASE_URL, AFTERTURN_MODEL_API_KEY and AFTERTURN_MEMORY_WORKER_MODEL right?",
     "names": "is AFTERTURN_PII_ANALYZER_URL right, and has it a model for AFTERTURN_PII_ANALYZER_LANGUAGE? Until then turns wait",

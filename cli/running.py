@@ -17,8 +17,10 @@ from cli import embedded, spaces
 from cli.children import Child
 from cli.embedded import Embedded
 from cli.failure import Failed
+from cli.output import remark
 from cli.servers import Servers, announced, environment, read
 from config.settings import Settings, load
+from intake import erasure
 from jobs.resources import opened
 from migrations.run import migrate
 
@@ -113,6 +115,11 @@ async def _prepare(settings: Settings) -> None:
     stores = settings.stores
     await migrate(stores.database_url.get_secret_value(), stores.keys_url.get_secret_value())
     async with opened(settings) as resources:
+        # Without `up` the stores do not run, so nobody else could.
+        if replayed := await erasure.replay(resources):
+            remark(
+                f"The data were from before {replayed} erasures: they are erased again, and the workers delete the rows."
+            )
         await spaces.find_or_make(resources.database, resources.keys, spaces.DEFAULT)
 
 

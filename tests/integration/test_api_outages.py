@@ -40,7 +40,7 @@ async def test_probes_say_what_answers(apart: "httpx.AsyncClient") -> None:
     assert (await apart.get("/healthz")).json() == {"status": "alive"}
     ready = await apart.get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
-    assert ready.json()["checks"] == dict.fromkeys(("database", "key_store", "schema", "redis"), "ok")
+    assert ready.json()["checks"] == dict.fromkeys(("database", "key_store", "schema", "erasures", "redis"), "ok")
 
 
 async def test_without_redis_turns_are_taken_and_nobody_waits_for_it(
@@ -58,7 +58,7 @@ async def test_without_redis_turns_are_taken_and_nobody_waits_for_it(
         assert {answer.status_code for answer in [*answers, flushed]} == {202}
         assert took < 10
         checks = await readiness(apart, "degraded")
-        assert checks == {"database": "ok", "key_store": "ok", "schema": "ok", "redis": "down"}
+        assert checks == {"database": "ok", "key_store": "ok", "schema": "ok", "erasures": "ok", "redis": "down"}
         assert (await apart.get("/readyz")).status_code == 200
         (missed,) = (
             line for line in (await apart.get("/metrics")).text.splitlines() if line.startswith("afterturn_bells")

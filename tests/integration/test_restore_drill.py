@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 from api.app import create_app
+from cli import checks
 from cli import keys as minting
 from cli.reach import with_stores
 from config.settings import Settings, load
@@ -124,6 +125,10 @@ async def test_a_restored_backup_is_not_served_until_its_erasures_are_replayed(
         assert await count(resources, "turns") == 2  # the backup has brought the rows back
         refused = await until(503, call)
         assert refused.json()["code"] == "erasures_to_replay"
+        ready = await client.get("/readyz")
+        assert (ready.status_code, ready.json()["checks"]["erasures"]) == (503, "down")
+        found = await checks.guarded("erasures", checks.CHECKS["erasures"], settings)
+        assert (found.state, found.do) == (checks.State.WRONG, "`afterturn migrate --replay-erasures`")
         with pytest.raises(LedgerAhead, match="--replay-erasures"):
             await check_ledger(resources.keys, data.url)
         with pytest.raises(LedgerAhead), environment_of(settings):
