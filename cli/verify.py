@@ -100,8 +100,8 @@ def stray(receipts: Sequence[str]) -> list[str]:
 
 
 def read_key(text: str) -> bytes:
-    """A public key in hex or base64, or a file of it."""
-    text = Path(text).read_text().strip() if Path(text).is_file() else text
+    """A public key in hex or base64, or a file of it, which may be the answer of `/v1/receipts/key` as it came."""
+    text = _told(Path(text).read_text().strip()) if Path(text).is_file() else text
     for read in (bytes.fromhex, b64decode):
         try:
             key = read(text)
@@ -110,6 +110,14 @@ def read_key(text: str) -> bytes:
         if len(key) == 32:
             return key
     raise WrongUse("--public-key takes 32 bytes in hex or base64, or a file that holds them")
+
+
+def _told(text: str) -> str:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return str(document.get("key")) if isinstance(document, dict) else text
 
 
 def read_signed(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -288,6 +289,10 @@ async def test_a_chain_is_checked_by_a_program_that_needs_nothing_else(
     public = (await signing.load(resources.keys)).public.hex()
     told = ("--file", str(file), "--checkpoint", str(kept), "--public-key", public, "--json")
     assert await verified(*told) == (0, {"valid": True, "seals": 1, "receipts": 3, "found": []})
+    answered = tmp_path / "key.txt"  # what /v1/receipts/key answers, as it came
+    answered.write_text(json.dumps({"key": b64encode(bytes.fromhex(public)).decode(), "algorithm": "Ed25519"}))
+    by_file = ("--file", str(file), "--checkpoint", str(kept), "--public-key", str(answered), "--json")
+    assert (await verified(*by_file))[0] == 0
     file.write_text(file.read_text().replace('"rows": 1', '"rows": 2', 1))
     code, answer = await verified(*told)
     assert code == 1
