@@ -99,8 +99,13 @@ def _settings_of(servers: Servers) -> Settings:
         redis_url=servers.redis_url,
         keys_url=servers.keys_url,
         master_key_file=servers.master_key_file,
-        master_key_previous_file=servers.former_key_file,
+        master_key_previous_file=_still_there(servers.former_key_file),
     )
+
+
+def _still_there(file: str | None) -> str | None:
+    # Once the rotation is through the former key is taken away, and `up` may not have been started again yet.
+    return file if file and Path(file).exists() else None
 
 
 def _helped(error: WrongSetting, folder: Path | None) -> WrongSetting:
