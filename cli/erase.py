@@ -65,7 +65,7 @@ async def _erase(resources: Resources, wanted: Wanted) -> Erasing:
     except NothingThere:
         raise Failed(f"the space {wanted.space} has nothing of that name") from None
     except Held:
-        raise Failed("a hold forbids to delete anything of this: DELETE /v1/holds/… lifts it") from None
+        raise Failed("a hold forbids to delete anything of this: `afterturn hold lift` ends it") from None
     await resources.bell.ring(added)
     done = await _read(resources, place.id, erasure)
     while wanted.wait and done.state != "completed":

@@ -208,7 +208,9 @@ def _document(one: Waiting) -> dict[str, Any]:
 
 
 def _lines(one: Waiting, others: list[Written]) -> Iterator[str]:
-    yield from (f"{name:12}{value}" for name, value in _document(one).items() if value not in (None, []))
+    for name, value in _document(one).items():
+        if value not in (None, []):
+            yield f"{name:12}{', '.join(value) if isinstance(value, list) else value}"
     for other in others:
         yield ""
         yield from difflib.unified_diff(

@@ -82,6 +82,7 @@ class Policy:
         return {"version": self.version, "operators": operators, "regions": [*self.regions]}
 
 
+_NO_SUCH_KIND = f"no such kind of personal data; there are {', '.join(sorted(KINDS - {WHOLE}))}"
 _MEMBERS = ("version", "operators", "regions")
 
 
@@ -89,7 +90,7 @@ def _operators(found: object) -> dict[str, Operator]:
     operators: dict[str, Operator] = {}
     for kind, name in _mapping(found, "operators").items():
         path = f"operators.{kind}"
-        _require(kind in KINDS and kind != WHOLE, path, "no such kind of personal data")
+        _require(kind in KINDS and kind != WHOLE, path, _NO_SUCH_KIND)
         _require(name in [*Operator], path, f"no such operator; there are {', '.join(Operator)}")
         operators[str(kind)] = Operator(str(name))
     return operators
