@@ -15,11 +15,13 @@ from api.door import Door
 from api.problems import Problem
 from api.shapes import AgentName, AnyId, Ask
 from gateways.key_store import KeyGone
+from intake.accept import SubjectErased
 from models import agent as agents
 from models import receipt as receipts
 from models import subject as subjects
 from models.agent import Registered
 from models.api_key import Credential, Scope
+from models.columns import utc_now
 from models.database import driver
 from models.receipt import Receipt
 from models.subject import SEALED_HANDLE, HandleKind
@@ -50,12 +52,14 @@ class AgentRegistered(BaseModel):
 @router.put("/{agent}", **opens(Scope.SECURITY, 404, 409, of_a_person=False))
 async def register_agent(agent: _Agent, ask: AgentAsk, desk: AtDesk, caller: Calling) -> AgentRegistered:
     """Says whose the agent is. Within a second it is to keys of other vendors as if it did not exist."""
-    credential = caller.credential
+    credential, arrived = caller.credential, utc_now()
     caller.speak_for(agent, "corporate")
     if credential.vendor not in (None, ask.vendor):
         raise problems.invalid(("vendor", "takes the key's own vendor"))
     for _ in range(3):  # what this process knows of an owner may be of before an erasure
         people = [await _subject(desk, credential, who) for who in (ask.owner, ask.owner_employee)]
+        if await desk.people.is_from_before(credential.space, arrived, *filter(None, people)):
+            raise SubjectErased
         try:
             registered = await _register(desk, credential, agent, ask.vendor, people)
             return await _shown(desk, credential, agent, registered)

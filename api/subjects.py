@@ -14,11 +14,13 @@ from api.document import opens
 from api.door import Door
 from api.shapes import AnyId, AnyText, Ask
 from gateways.key_store import KeyGone
+from intake.accept import SubjectErased
 from models import link as links
 from models import name as names
 from models import receipt as receipts
 from models import subject as subjects
 from models.api_key import Credential, Scope
+from models.columns import utc_now
 from models.database import Connection, driver
 from models.name import SEALED_NAME, Named
 from models.receipt import Receipt
@@ -74,12 +76,15 @@ class SubjectLinked(BaseModel):
     names: int
 
 
-@router.put("", **opens(Scope.PROFILES_WRITE, 404, of_a_person=False))
+@router.put("", **opens(Scope.PROFILES_WRITE, 404, 409, of_a_person=False))
 async def link_subject(ask: SubjectAsk, desk: AtDesk, caller: Calling) -> SubjectLinked:
     """Links handles, known or new, and adds names. Logs stay apart; masking, export and erasure follow what is confirmed."""
+    arrived = utc_now()
     named = sorted(ask.handles, key=lambda one: not one.confirmed)  # stable: the first confirmed one leads
     for _ in range(3):  # what this process knows of a handle may be of before an erasure
         people = [await _subject(desk, caller.credential, one) for one in named]
+        if await desk.people.is_from_before(caller.credential.space, arrived, *people):
+            raise SubjectErased
         try:
             told = await _names(desk, caller.credential, people[0], ask.names)
             linked = await _link(desk, caller.credential, people, [one.confirmed for one in named], told)

@@ -97,6 +97,11 @@ class People:
                 self._reborn[people] = await subjects.reborn_at(connection, space, people)
         return self._reborn[people]
 
+    async def is_from_before(self, space: int, arrived: datetime, *people: UUID) -> bool:
+        """Whether what arrived then came before an earlier life of one of them was erased."""
+        erased_at = await self.reborn_at(space, *people)
+        return erased_at is not None and arrived <= erased_at
+
     async def was_heard(self, space: int, claim: Claim, call: bytes) -> bool:
         """Whether a call of that name came in from one of the claim's handles before it was erased."""
         key = await ledger.suppression_key(self.keys)

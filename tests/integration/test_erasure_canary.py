@@ -232,6 +232,7 @@ def readable(servers: "Servers") -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.timeout(300 + 10 * SEEDS)
 async def test_no_word_of_theirs_stands_anywhere_afterwards(built: Built, servers: "Servers") -> None:
     seen: Counter[str] = Counter()
     said: set[str] = set()

@@ -97,6 +97,37 @@ async def test_a_request_that_came_before_and_is_looked_at_only_after_is_refused
     assert (await say(client, key, "ana", "I moved to Faro.")).status_code == 202
 
 
+@pytest.mark.parametrize("route", ["/v1/subjects", "/v1/agents/support"])
+async def test_names_that_came_before_are_not_given_to_whoever_has_the_handle_after(
+    client: "httpx.AsyncClient", resources: "Resources", mint: "Mint", monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    key = await mint(scopes=("security", "operator", "profiles:write"))
+    ana = {"handle_kind": "owner", "handle": "ana"}
+    asked = {
+        "/v1/subjects": {"handles": [ana], "names": ["Tiuri Fenstra"]},
+        "/v1/agents/support": {"vendor": "v", "owner": "ana"},
+    }[route]
+    assert (await client.put(route, json=asked, headers=key.headers)).status_code == 200
+    came, goes, subject = asyncio.Event(), asyncio.Event(), People.subject
+
+    async def late(people: People, *handle: Any, make: bool) -> Any:
+        if make:
+            came.set()
+            await goes.wait()
+        return await subject(people, *handle, make=make)
+
+    monkeypatch.setattr(People, "subject", late)
+    slow = asyncio.create_task(client.put(route, json=asked, headers=key.headers))
+    await came.wait()
+    ask = {"subject": ana, "reason_code": "subject_request"}
+    assert (await client.post("/v1/erasures", json=ask, headers=key.headers)).status_code == 202
+    goes.set()
+    answer = await slow
+    assert (answer.status_code, answer.json().get("code")) == (409, "subject_erased")
+    assert await rows(resources, "names", key.space) == []
+    assert (await client.put(route, json=asked, headers=key.headers)).status_code == 200
+
+
 async def test_an_end_user_in_anothers_log_is_recognised_as_well(
     client: "httpx.AsyncClient", resources: "Resources", key: "Minted"
 ) -> None:
