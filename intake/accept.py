@@ -163,8 +163,8 @@ class Intake:
         owner, speaker = _both(identity)
         policy, known = await self.rules.of(credential), await self.called.names(credential.space, owner, speaker)
         key = await self.keys.key(speaker)
-        lookup = await self.keys.key(credential.lookup_key) if said.task_id is not None else None
-        task = lookup.digest(said.task_id or "", "task") if lookup else None
+        lookup = await self.keys.key(credential.lookup_key)
+        task = None if said.task_id is None else lookup.digest(said.task_id, "task")
         names = _Names(credential.key_id, key, policy, known, None, task, await self._call(credential, said))
         if policy.gives_pseudonyms:
             turns = await steadily(
@@ -178,6 +178,7 @@ class Intake:
                 LogName(owner, said.agent, said.context),
                 ConversationName(speaker, key.digest(said.conversation_id, SEALED_ID)),
                 key.seal(said.conversation_id, SEALED_ID),
+                lookup.digest(said.conversation_id, SEALED_ID),
             ),
             turns=turns,
         )

@@ -23,6 +23,7 @@ ERASE = "erase_subject"
 EXPORT = "export_subject"
 EXPIRE_EXPORT = "expire_export"
 DELIVER = "deliver"
+DISTIL = "distil"
 
 
 def observe_letter(space: int, log_id: int) -> Letter:
@@ -64,6 +65,13 @@ def erase_letter(space: int, erasure: UUID) -> Letter:
     """Delete what an erasure named, look for what is left, and prove it."""
     scope = f"erasure:{erasure.hex}"
     return Letter(ERASE, QueueClass.INTERACTIVE, space, scope=scope, dedup=scope, payload={"erasure": erasure.hex})
+
+
+def distil_letter(space: int, distillation: UUID) -> Letter:
+    """Look for what an agent can learn from a conversation or a task. Each request alone."""
+    scope = f"distillation:{distillation.hex}"
+    payload = {"distillation": distillation.hex}
+    return Letter(DISTIL, QueueClass.INTERACTIVE, space, scope=scope, dedup=scope, payload=payload)
 
 
 def expire_letter(space: int) -> Letter:

@@ -20,6 +20,9 @@ _KNOWN: Mapping[str, Words] = {
     "agents": Words("Assistants", "Assistants that are registered in your name."),
     "api_keys": Words("Access keys", "Keys that let programs speak for you. The keys themselves are not kept."),
     "conversations": Words("Conversations", "The conversations you had, and with which assistant."),
+    "distillations": Words(
+        "What assistants learned from", "When an assistant asked to learn from a conversation of yours. No text."
+    ),
     "exports": Words("Packages like this one", "When a package of your data was asked for, and what became of it."),
     "generations": Words("Versions of your memory", "When the list of what was noted about you was tidied up."),
     "handles": Words("How you are known", "The addresses, numbers and account names by which you are recognised."),

@@ -99,14 +99,14 @@ def _fault(claim: Claim, record: Record) -> str | None:
         return "looping"
     if claim.text.endswith(_QUESTION):
         return "question"
-    if _copied(claim.text, record.instructions):
+    if copied(claim.text, record.instructions):
         return "instruction_copy"
     if claim.kind in _PERSONAL and not _own_word(claim, record.turns):
         return "not_the_persons_word"
     return None
 
 
-def _copied(text: str, instructions: str) -> bool:
+def copied(text: str, instructions: str) -> bool:
     """Whether half of the text's runs of five words stand in the instructions."""
     runs = _runs(text)
     return bool(runs) and 2 * len(runs & _instructed(instructions)) >= len(runs)

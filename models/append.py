@@ -44,11 +44,12 @@ class LockedLog:
 
 
 class Address(NamedTuple):
-    """Where a call's turns belong. `sealed_id` is kept where the conversation is new."""
+    """Where a call's turns belong. `sealed_id` and `known_as`, its hash under the space's key, are kept where it is new."""
 
     log: LogName
     conversation: ConversationName
     sealed_id: Sealed
+    known_as: bytes | None = None
 
 
 class Rebirth(NamedTuple):
@@ -142,9 +143,10 @@ INSERT INTO generations (log_id, number, space_id, made_by) SELECT id, 1, space_
 """
 
 _NEW_CONVERSATIONS = """
-INSERT INTO conversations (space_id, subject_id, digest, sealed_id, agent, reborn_at, reborn_by)
-SELECT $1, subject_id, digest, sealed_id, agent, e.accepted_at, e.id
-FROM unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::text[]) AS w (subject_id, digest, sealed_id, agent)
+INSERT INTO conversations (space_id, subject_id, digest, sealed_id, known_as, agent, reborn_at, reborn_by)
+SELECT $1, subject_id, digest, sealed_id, known_as, agent, e.accepted_at, e.id
+FROM unnest($2::uuid[], $3::bytea[], $4::bytea[], $5::bytea[], $6::text[])
+    AS w (subject_id, digest, sealed_id, known_as, agent)
 LEFT JOIN LATERAL (
     SELECT id, accepted_at FROM erasures e
     WHERE e.space_id = $1 AND e.kind = 'conversation' AND e.target->>'digest' = encode(w.digest, 'hex')
@@ -211,7 +213,7 @@ def _new_logs(addresses: Sequence[Address], found: Sequence["_Found"]) -> list[L
 def _new_conversations(addresses: Sequence[Address], found: Sequence["_Found"]) -> list[tuple[object, ...]]:
     # Where two agents begin the same one at once, the first call's has it.
     new = {to.conversation: to for to, at in reversed([*zip(addresses, found, strict=True)]) if at.conversation is None}
-    return [(*name, to.sealed_id, to.log.agent) for name, to in new.items()]
+    return [(*name, to.sealed_id, to.known_as, to.log.agent) for name, to in new.items()]
 
 
 async def lock_logs(connection: Connection, space: int, wanted: Sequence[LogName]) -> dict[LogName, LockedLog]:

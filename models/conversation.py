@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Column, LargeBinary, UniqueConstraint, Uuid
+from sqlalchemy import Column, Index, LargeBinary, UniqueConstraint, Uuid, text
 from sqlmodel import Field, SQLModel
 
 from models.columns import created, identity, moment, space
@@ -17,17 +17,22 @@ SEALED_ID = "conversation"  # the purpose under which a conversation's id is sea
 class Conversation(SQLModel, table=True):
     """Unique per space and owner; the agent is pinned by the first turn.
 
-    `reborn_at` is when an earlier one of the same id was erased alone, `reborn_by` that erasure.
+    `known_as` is its id's hash under the space's key, for whoever knows the id and not the person. `reborn_at` is when
+    an earlier one of the same id was erased alone, `reborn_by` that erasure.
     """
 
     __tablename__ = "conversations"
-    __table_args__ = (UniqueConstraint("space_id", "subject_id", "digest"),)
+    __table_args__ = (
+        UniqueConstraint("space_id", "subject_id", "digest"),
+        Index("conversations_known_as", "space_id", "known_as", postgresql_where=text("known_as IS NOT NULL")),
+    )
 
     id: int = identity()
     space_id: int = space()
     subject_id: UUID = Field(sa_column=Column(Uuid, nullable=False))
     digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     sealed_id: Sealed = Field(sa_column=Column(SealedColumn, nullable=False))
+    known_as: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     agent: str
     reborn_at: datetime | None = moment(nullable=True)
     reborn_by: UUID | None = None

@@ -16,7 +16,7 @@ def _show(row: Any, keys: Keys) -> Row:
 CONVERSATIONS = Rows(
     name="conversations",
     table="conversations",
-    columns={"digest": Holds.DIGEST, "sealed_id": Holds.SEALED, "agent": Holds.CODE},
+    columns={"digest": Holds.DIGEST, "known_as": Holds.DIGEST, "sealed_id": Holds.SEALED, "agent": Holds.CODE},
     ways=(Way("subject_id", "subjects"), Way("id", "conversations")),
     show=_show,
     order="id",

@@ -11,6 +11,7 @@ from models.agent_data import AGENTS
 from models.api_key_data import API_KEYS
 from models.conversation_data import CONVERSATIONS
 from models.dataset import DataSet
+from models.distillation_data import DISTILLATIONS
 from models.export_data import EXPORTS
 from models.log_data import GENERATIONS, LOGS
 from models.model_answer_data import MODEL_ANSWERS
@@ -25,6 +26,7 @@ from models.work_data import MODEL_USAGE, WORK
 
 DATA_SETS: tuple[DataSet, ...] = (
     EXPORTS,
+    DISTILLATIONS,
     PROPOSALS,
     NOTE_VERSIONS,
     NOTES,

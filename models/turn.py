@@ -66,6 +66,7 @@ class StoredTurn(SQLModel, table=True):
         Index("turns_by_message", "conversation_id", "message_digest", unique=True),
         Index("turns_pending", "log_id", "seq", postgresql_where=text("state = 'pending'")),
         Index("turns_unmasked", "log_id", "seq", postgresql_where=text("unmasked")),
+        Index("turns_by_task", "space_id", "task_digest", postgresql_where=text("task_digest IS NOT NULL")),
         Index("turns_called_by_log", "log_id", "created_at", postgresql_where=text("call_digest IS NOT NULL")),
         Index("turns_called_in", "conversation_id", "created_at", postgresql_where=text("call_digest IS NOT NULL")),
     )

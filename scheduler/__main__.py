@@ -10,13 +10,26 @@ import uvloop
 
 from config.logging import configure
 from config.settings import Settings, Workers, load_or_exit
+from intake.distilling import distil
 from intake.erasure import finish
 from jobs.deliver import Deliveries, deliver
 from jobs.erase import erase
 from jobs.expire import Sweeps, expire
 from jobs.export import expire_export, export_subject
 from jobs.job import BackOff, BulkJob, Job
-from jobs.letters import DELIVER, ERASE, EXPIRE, EXPIRE_EXPORT, EXPORT, OBSERVE, REFLECT, REMASK, SEAL, QueueClass
+from jobs.letters import (
+    DELIVER,
+    DISTIL,
+    ERASE,
+    EXPIRE,
+    EXPIRE_EXPORT,
+    EXPORT,
+    OBSERVE,
+    REFLECT,
+    REMASK,
+    SEAL,
+    QueueClass,
+)
 from jobs.observe import observe
 from jobs.reflect import reflect
 from jobs.remask import remask
@@ -41,6 +54,7 @@ JOBS: dict[str, Job[Workshop] | BulkJob[Workshop]] = {
     EXPIRE: Job(QueueClass.HOUSEKEEPING, expire, _ONE_EXPORT),
     EXPORT: Job(QueueClass.INTERACTIVE, export_subject, _ONE_EXPORT, attempts=8, crashes=5),
     ERASE: Job(QueueClass.INTERACTIVE, erase, _ONE_ERASURE),
+    DISTIL: Job(QueueClass.INTERACTIVE, distil, _ONE_RUN, attempts=8, crashes=5),
     DELIVER: BulkJob(QueueClass.HOUSEKEEPING, deliver, _ONE_RUN),
     EXPIRE_EXPORT: Job(QueueClass.HOUSEKEEPING, expire_export, _ONE_RUN),
 }

@@ -111,6 +111,8 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("post", "/v1/agent-memory/proposals/{proposal}/approve"): {},
     ("post", "/v1/agent-memory/proposals/{proposal}/reject"): {"reason_code": "other"},
     ("get", "/v1/agent-memory/export"): None,
+    ("post", "/v1/agent-memory/distill"): {"agent": "support", "conversation_id": "c1"},
+    ("get", "/v1/agent-memory/distill/{distillation}"): None,
     ("get", "/v1/agent-memory/block"): None,
     ("get", "/v1/agent-memory/task-section"): None,
     ("post", "/v1/keys"): {"scopes": ["memory:read"]},
@@ -135,6 +137,8 @@ async def victim(mint: "Mint", remember: "Remember", client: "httpx.AsyncClient"
     assert (await client.post("/v1/agent-memory/notes", json=NOTE, headers=key.headers)).status_code == 201
     for_all = NOTE | {"visibility": "space", "title": "Of all"}
     assert (await client.post("/v1/agent-memory/notes", json=for_all, headers=key.headers)).status_code == 202
+    distil = BODIES["post", "/v1/agent-memory/distill"]
+    assert (await client.post("/v1/agent-memory/distill", json=distil, headers=key.headers)).status_code == 202
     owned = BODIES["put", "/v1/agents/{agent}"]
     assert (await client.put("/v1/agents/victims", json=owned, headers=key.headers)).status_code == 200
     hook = BODIES["put", "/v1/webhooks/{name}"]
@@ -188,6 +192,9 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
         connection = await driver(tx)
         receipt = await connection.fetchval("SELECT id FROM receipts WHERE space_id = $1 LIMIT 1", victim.space)
         proposal = await connection.fetchval("SELECT id FROM proposals WHERE space_id = $1 LIMIT 1", victim.space)
+        distillation = await connection.fetchval(
+            "SELECT id FROM distillations WHERE space_id = $1 LIMIT 1", victim.space
+        )
         note = await connection.fetchval("SELECT id FROM notes WHERE space_id = $1 LIMIT 1", victim.space)
         subject = await connection.fetchval(
             "SELECT subject_id FROM conversations WHERE space_id = $1 ORDER BY id LIMIT 1", victim.space
@@ -203,6 +210,7 @@ async def ids_of(resources: "Resources", victim: "Minted") -> dict[str, str]:
         "receipt": receipts.opaque(receipt),
         "note": f"note_{note.hex}",
         "proposal": f"prop_{proposal.hex}",
+        "distillation": f"dst_{distillation.hex}",
         "profile_id": f"sub_{subject.hex}",
     }
 
@@ -217,6 +225,7 @@ MADE_UP = {
     "receipt": f"rct_{uuid4().hex}",
     "note": f"note_{uuid4().hex}",
     "proposal": f"prop_{uuid4().hex}",
+    "distillation": f"dst_{uuid4().hex}",
     "profile_id": f"sub_{uuid4().hex}",
 }
 
