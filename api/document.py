@@ -19,6 +19,7 @@ _REFUSALS = {
     405: "This path does not take that method",
     408: "The request did not arrive in time",
     409: "The state of what is asked for does not allow it",
+    412: "Another version or generation stands: nothing was stored",
     413: "Past a limit, which is named; nothing was kept",
     415: "The body is not application/json",
     429: "Too many within the hour: try again after Retry-After",

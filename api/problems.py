@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from api.paths import errors_of
 from gateways.key_store import KeyGone
+from gateways.scopes import OtherScope
 from intake.accept import SubjectErased
 from intake.batcher import OtherAgent, OwnerGone
 from intake.identity import InvalidHandle
@@ -28,9 +29,13 @@ from intake.notes import Duplicate, NoSuchNote, Stands
 from intake.refusal import Exceeded, PersonalData
 from intake.refusals import InvalidMessage, TooLarge
 from intake.review import Decided, LayerDown, NoSuchProposal, OwnProposal
+from intake.state import Conflict as StateConflict
+from intake.state import OtherMode
+from memory.state import WrongValue
 from models.accepting import Held, NothingThere
 from models.note import opaque as note_id
 from models.note_book import MemoryOff
+from models.state_rules import StateOff
 from recall.context import AgentDiffers
 from recall.export import NobodyThere, NoSuchExport, NotReady, PackagesOff
 from recall.quarantine import NotQuarantined, ReleasedAlready
@@ -148,6 +153,11 @@ def _personal(error: PersonalData) -> Problem:
     return Problem(422, "personal_data_in_agent_memory", title, kinds=list(error.kinds))
 
 
+def _stale(error: StateConflict) -> Problem:
+    title = "The state does not stand as the write takes it"
+    return Problem(412, "agent_state_conflict", title, version=error.version, generation=error.generation)
+
+
 def _conflict(code: str, title: str) -> Callable[[Any], Problem]:
     return lambda _: Problem(409, code, title)
 
@@ -188,6 +198,11 @@ _TABLE: Mapping[type, Callable[[Any], Problem]] = {
     OwnerErased: _conflict("subject_erased", "Whose key this was to be was erased"),
     ReviewsItself: lambda _: invalid(("scopes", "takes no agent_memory:review beside an agent")),
     MemoryOff: lambda _: Problem(403, "feature_off", "The space has no agent memory", feature="agent_memory"),
+    StateOff: lambda _: Problem(403, "feature_off", "The space's agents keep no state", feature="agent_state"),
+    OtherScope: lambda error: invalid(("scope.kind", f"takes {error.takes}")),
+    OtherMode: lambda error: invalid(("mode", f"takes {error.takes}")),
+    WrongValue: lambda error: invalid((error.path, error.why)),
+    StateConflict: _stale,
     NoSuchNote: lambda _: not_found(),
     PersonalData: _personal,
     Exceeded: _exceeded,

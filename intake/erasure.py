@@ -16,7 +16,7 @@ import structlog
 from gateways import ledger
 from gateways.key_store import KeyGone
 from gateways.ledger import Entry
-from intake import needles
+from intake import needles, state_scopes
 from jobs.letters import erase_letter
 from jobs.resources import Resources
 from models import accepting, work
@@ -63,6 +63,7 @@ async def accept(resources: Resources, wish: Wish, erasure: UUID | None = None) 
     """
     closure = await _closure(resources, wish.space, wish.subject)
     named = await needles.find(resources, wish.space, closure) if closure else {}
+    named |= await state_scopes.find(resources, wish.space, closure, wish.conversation)
     target = _target(wish, closure) | named
     entry = Entry(erasure or uuid4(), wish.space, wish.kind, target, wish.reason_code, wish.actor)
     await ledger.write(resources.keys, entry, await _handles(resources, wish.space, closure))
@@ -132,6 +133,7 @@ async def _widened(resources: Resources, entry: Entry) -> Entry:
     """The entry with whoever is the same person by now."""
     people = {one for known in entry.subjects() for one in await _closure(resources, entry.space, known)}
     named = await needles.find(resources, entry.space, sorted(people))
+    named |= await state_scopes.find(resources, entry.space, sorted(people), None)
     wider = replace(entry, target={**entry.target, **named, "subjects": sorted(one.hex for one in people)})
     await ledger.widen(resources.keys, wider, await _handles(resources, entry.space, sorted(people)))
     return wider
@@ -198,7 +200,8 @@ async def _raise_fence(connection: Connection, entry: Entry, fixed: Fixed, besid
     conversations, logs = tuple(fixed.target["conversations"]), tuple(fixed.target["logs"])
     # No log that stays tells of it.
     await retract(connection, Target(entry.space, logs=logs, conversations=conversations))
-    counts = {**besides, **await accepting.take_away(connection, entry.space, fixed)}
+    counts = {**besides, "agent_states": await state_scopes.take_away(connection, entry, fixed.target)}
+    counts |= await accepting.take_away(connection, entry.space, fixed)
     await accepting.record(connection, entry, fixed, counts)
     ids = {"erasure": str(entry.id), "subjects": [subjects.opaque(one) for one in map(UUID, fixed.target["subjects"])]}
     told = {name: rows for name, rows in counts.items() if rows}

@@ -20,6 +20,7 @@ from models.note_data import NOTE_ALLOWANCES, NOTE_VERSIONS, NOTES, PROPOSALS
 from models.observation_data import OBSERVATIONS
 from models.pseudonym_data import PSEUDONYMS
 from models.quarantine_data import QUARANTINE
+from models.state_data import STATES
 from models.subject_data import HANDLES, SUBJECTS
 from models.turn_data import TURNS
 from models.work_data import MODEL_USAGE, WORK
@@ -31,6 +32,7 @@ DATA_SETS: tuple[DataSet, ...] = (
     NOTE_VERSIONS,
     NOTES,
     NOTE_ALLOWANCES,
+    STATES,
     MODEL_ANSWERS,
     OBSERVATIONS,
     QUARANTINE,
@@ -56,6 +58,8 @@ NOTHING_PERSONAL: Mapping[str, str] = {
     "holds": "opaque ids of those who must not be deleted, and ends before they do",
     "seals": "hashes over receipts, and signatures",
     "erasures": "ids that lead to nobody any more, and how many rows went",
+    "object_types": "what fields an agent's state has, declared by an operator",
+    "state_scope_keys": "opaque ids of keys",
     "links": "opaque ids of subjects that are said to be one person; goes with either",
     "webhooks": "endpoints that an operator named, sealed under the space's key",
     "deliveries": "which announcement reached which endpoint",

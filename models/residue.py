@@ -98,7 +98,7 @@ def _tests(column: Column, target: Target) -> Iterator[_Test]:
     numbers = _part(column, target)
     if numbers and column.type == "bigint":
         yield _Test(f"{name} = ANY ({{}}::bigint[])", numbers)
-    if column.name in _SCOPES and target.logs:
+    if column.name in _SCOPES and column.type != "bytea" and target.logs:
         yield _Test(f"{name} = ANY ({{}}::text[])", [f"log:{log}" for log in target.logs])
     if column.type == "jsonb":
         yield from _in_json(name, target)

@@ -104,17 +104,19 @@ _OVERDUE = " UNION ".join(
     for data_set, kept in KEPT.items()
     if kept.age is not None
 )
+# The terms of agent state are written down with it.
+_STATES = "SELECT space_id FROM states WHERE expires_at <= now() UNION SELECT space_id FROM state_fields WHERE expires_at <= now()"
 
 
 async def overdue(connection: Connection) -> list[int]:
     """Spaces with a row past its term, where an index tells. The transaction sees every space."""
-    return [row["space_id"] for row in await connection.fetch(_OVERDUE)]
+    return [row["space_id"] for row in await connection.fetch(f"{_OVERDUE} UNION {_STATES}")]
 
 
 async def with_terms(connection: Connection) -> list[int]:
     """Spaces in which anything can be past its term. The transaction sees every space."""
     rows = await connection.fetch(
-        "SELECT DISTINCT space_id FROM retention WHERE horizon(space_id, data_set) > '-infinity'"
+        f"SELECT space_id FROM retention WHERE horizon(space_id, data_set) > '-infinity' UNION {_STATES}"  # noqa: S608 - a constant
     )
     return [row["space_id"] for row in rows]
 

@@ -13,6 +13,7 @@ OPEN = {"/healthz", "/readyz", "/metrics"}
 
 
 BY_IDENTITY = {
+    "agent-state",
     "turns",
     "conversations",
     "observations",

@@ -29,6 +29,9 @@ _TABLES = (
     "notes",
     "note_versions",
     "proposals",
+    "object_types",
+    "states",
+    "state_fields",
     "webhooks",
     "turns",
     "observations",
@@ -53,6 +56,13 @@ NOTE = {
     "title": "What the scheduler wants",
     "body": f"It wants {CANARY} in its header.",
     "tags": [CANARY],
+}
+STATE = {"agent": "support", "scope": {"kind": "conversation", "id": "c1"}}
+STATE_TYPE = {
+    "type": "support",
+    "ownership": "agent",
+    "fields": {"note": {"type": "string"}},
+    "agent_state": {"scope": "conversation"},
 }
 # What each route is asked. A route that is not here fails the test: whoever adds one says how it is asked.
 BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
@@ -115,6 +125,11 @@ BODIES: dict[tuple[str, str], dict[str, Any] | None] = {
     ("get", "/v1/agent-memory/distill/{distillation}"): None,
     ("get", "/v1/agent-memory/block"): None,
     ("get", "/v1/agent-memory/task-section"): None,
+    ("get", "/v1/object-types"): None,
+    ("put", "/v1/object-types"): {"types": [STATE_TYPE]},
+    ("put", "/v1/agent-state"): STATE | {"body": {"note": "x"}},
+    ("post", "/v1/agent-state/read"): STATE,
+    ("get", "/v1/profiles/{profile_id}/agent-state"): None,
     ("post", "/v1/keys"): {"scopes": ["memory:read"]},
     ("get", "/v1/keys"): None,
     ("delete", "/v1/keys/{key_id}"): None,
@@ -139,6 +154,10 @@ async def victim(mint: "Mint", remember: "Remember", client: "httpx.AsyncClient"
     assert (await client.post("/v1/agent-memory/notes", json=for_all, headers=key.headers)).status_code == 202
     distil = BODIES["post", "/v1/agent-memory/distill"]
     assert (await client.post("/v1/agent-memory/distill", json=distil, headers=key.headers)).status_code == 202
+    declared = await client.put("/v1/object-types", json={"types": [STATE_TYPE]}, headers=key.headers)
+    assert declared.status_code == 200
+    kept = await client.put("/v1/agent-state", json=STATE | {"body": {"note": CANARY}}, headers=key.headers)
+    assert kept.json()["stored"] is True
     owned = BODIES["put", "/v1/agents/{agent}"]
     assert (await client.put("/v1/agents/victims", json=owned, headers=key.headers)).status_code == 200
     hook = BODIES["put", "/v1/webhooks/{name}"]
@@ -159,7 +178,7 @@ async def stranger(mint: "Mint", resources: "Resources") -> "Minted":
 async def turn_on(resources: "Resources", key: "Minted") -> None:
     """Whatever a space may switch on."""
     async with resources.database.begin(key.space) as tx:
-        await policies.change_features(await driver(tx), key.space, {"agent_memory": True})
+        await policies.change_features(await driver(tx), key.space, {"agent_memory": True, "agent_state": True})
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,44 @@
+"""Which states are a conversation's, though nothing links them? Found by its id, while that can still be read."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from gateways.key_store import KeyGone
+from gateways.ledger import Entry
+from jobs.resources import Resources
+from memory.state import ScopeKind
+from models import state as states
+from models.conversation import SEALED_ID
+from models.database import Connection, driver
+
+
+async def find(resources: Resources, space: int, people: Sequence[UUID], conversation: int | None) -> dict[str, Any]:
+    """The hashes of the ids of these people's conversations, or of that one, as an entry keeps them; empty: there are none."""
+    async with resources.database.begin(space) as tx:
+        connection = await driver(tx)
+        lookup_key = await connection.fetchval("SELECT lookup_key FROM spaces WHERE id = $1", space)
+        scope_keys = await states.scope_keys(connection, space, lookup_key)
+        rows = await connection.fetch(
+            "SELECT subject_id, sealed_id FROM conversations WHERE space_id = $1 AND (subject_id = ANY ($2::uuid[]) OR id = $3)",
+            *(space, list(people), conversation),
+        )
+    try:
+        owners = await resources.keys.keys(list({row["subject_id"] for row in rows}))
+        hashed_by = await resources.keys.keys(scope_keys)
+    except KeyGone:  # erased meanwhile, and looked for by whoever did
+        return {}
+    ids = [owners[row["subject_id"]].open(row["sealed_id"], SEALED_ID) for row in rows]
+    scopes = [states.scope_digest(key, ScopeKind.CONVERSATION, one).hex() for one in ids for key in hashed_by.values()]
+    return {"states": scopes} if scopes else {}
+
+
+async def take_away(connection: Connection, entry: Entry, fixed: dict[str, Any]) -> int:
+    """In the transaction of the erasure: its states are gone, and what was written before is refused; answers how many."""
+    return await states.take_away(
+        connection,
+        entry.space,
+        [UUID(one) for one in fixed["subjects"]],
+        fixed["conversations"],
+        ([bytes.fromhex(one) for one in entry.target.get("states", ())], [UUID(one) for one in fixed["owners"]]),
+    )
