@@ -25,6 +25,7 @@ BENCHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "masking": ((), ()),
     "refusal": ((), ()),
     "extractive": ((), ()),
+    "distil": ((), ()),
     "locomo": (("--limit", "1"), ()),
     "reflect": (("--limit", "1"), ()),
 }

@@ -13,7 +13,7 @@ _DEEP = 6  # levels into arguments and results
 _MODE = re.compile(r"(?:type|mode|action|operation)$", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{2,16}")
 _MESSAGES = re.compile(r"^(?:message|error|errors|detail|details|status|reason|result|outcome|msg)$", re.IGNORECASE)
-_NOTHING = re.compile(r"\s*(?:null|none|\[\s*]|\{\s*}|\"\"|no (?:results?|matches)\b.*)?\s*", re.IGNORECASE | re.DOTALL)
+_NOTHING = re.compile(r"(?:null|none|\[\s*]|\{\s*}|\"\"|no (?:results?|matches)\b.*)?", re.IGNORECASE | re.DOTALL)
 _FAILED = re.compile(
     r"\b(?:errors?|fail(?:ed|s|ure)?|un(?:available|successful|able|authori[sz]ed|known|supported)|conflict(?:ing|s)?|denied|invalid"
     r"|refused|rejected|forbidden|missing|expired|exception|time(?:d)?[ -]?out|not (?:available|found|enough|allowed|possible|add up"
@@ -38,7 +38,9 @@ class Call:
     @property
     def failed(self) -> bool:
         """Whether its result says so, or says nothing."""
-        return self.result is not None and (bool(_NOTHING.fullmatch(self.result)) or bool(self.complaint))
+        if self.result is None:
+            return False
+        return _NOTHING.fullmatch(self.result.strip()[:_SHORT]) is not None or bool(self.complaint)
 
     @property
     def complaint(self) -> str:
@@ -54,7 +56,7 @@ def calls(turns: Sequence[Turn]) -> list[Call]:
         results = _results(turns, at) if turn.tool_calls else {}
         for nth, call in enumerate(turn.tool_calls):
             arguments = opened(call.arguments)
-            result = results.get(call.id) or results.get(f"#{nth}")
+            result = results.get(call.id, results.get(f"#{nth}"))
             found.append(Call(at, call.name, arguments, result, _mode(arguments, said)))
     return found
 

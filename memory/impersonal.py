@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from memory.deeds import Call, leaves, result_of
 from memory.turn import Role, Turn
+from memory.wordlist import listed
 
 _TOKEN = re.compile(r"[^\W_]+(?:[._@#+'’-][^\W_]+)*")
 _OWN = re.compile(
@@ -17,127 +18,13 @@ _PLACEHOLDER = re.compile(r"<[A-Z][A-Z_]+(?:_\d+|:[a-p]+)?>")
 _FOREIGN = re.compile(r"[<>@{}\[\]|\\*#`\"“”„«»]|https?:|www\.")
 _ACRONYM = re.compile(r"[A-Z]{2,5}")
 _COMMON = frozenset(
-    [
-        *(
-            "a",
-            "an",
-            "and",
-            "any",
-            "are",
-            "as",
-            "at",
-            "be",
-            "can",
-            "could",
-            "day",
-            "days",
-            "do",
-            "for",
-            "from",
-            "get",
-            "have",
-            "help",
-        ),
-        *(
-            "how",
-            "i",
-            "if",
-            "in",
-            "is",
-            "it",
-            "like",
-            "may",
-            "me",
-            "my",
-            "name",
-            "no",
-            "not",
-            "of",
-            "on",
-            "one",
-            "or",
-            "please",
-        ),
-        *(
-            "should",
-            "some",
-            "that",
-            "the",
-            "their",
-            "there",
-            "this",
-            "time",
-            "to",
-            "two",
-            "was",
-            "we",
-            "what",
-            "when",
-            "where",
-        ),
-        *(
-            "which",
-            "who",
-            "will",
-            "with",
-            "would",
-            "yes",
-            "you",
-            "your",
-            "all",
-            "number",
-            "more",
-            "new",
-            "need",
-            "want",
-            "about",
-        ),
-        *(
-            "account",
-            "book",
-            "booking",
-            "card",
-            "check",
-            "credit",
-            "date",
-            "id",
-            "order",
-            "payment",
-            "user",
-            "reservation",
-            "first",
-        ),
-        *(
-            "last",
-            "full",
-            "address",
-            "phone",
-            "email",
-            "city",
-            "hotel",
-            "flight",
-            "restaurant",
-            "doctor",
-            "ride",
-            "party",
-            "meeting",
-        ),
-        *(
-            "apartment",
-            "bank",
-            "weather",
-            "trip",
-            "invoice",
-            "ticket",
-            "customer",
-            "agent",
-            "company",
-            "service",
-            "room",
-            "am",
-            "pm",
-        ),
-    ]
+    listed("""
+        a an and any are as at be can could day days do for from get have help how i if in is it like may me my name no not of on one
+        or please should some that the their there this time to two was we what when where which who will with would yes you your all
+        number more new need want about account book booking card check credit date id order payment user reservation first last full
+        address phone email city hotel flight restaurant doctor ride party meeting apartment bank weather trip invoice ticket customer
+        agent company service room am pm
+    """)
 )
 
 

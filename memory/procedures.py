@@ -20,6 +20,7 @@ _MOST_NAMES = 12  # parameters of one call that are named
 _LONGEST_COMPLAINT = 160  # characters
 _NAME = re.compile(r"[A-Za-z_][\w.:-]{0,63}")
 _OF_A_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_TALK = frozenset(["think", "thinking"])  # tools by which a model talks to itself
 _FILLING = frozenset(["get", "set", "the", "for", "and", "all", "api", "tool", "of", "to"])
 
 
@@ -51,7 +52,7 @@ class Learned:
 
 def distil(turns: Sequence[Turn]) -> Draft | None:
     """The note, or None where nothing could be used again. `turns` are masked, in conversation order."""
-    made = [call for call in deeds.calls(turns) if _NAME.fullmatch(call.name)]
+    made = [call for call in deeds.calls(turns) if _NAME.fullmatch(call.name) and call.name not in _TALK]
     own = Own.of(turns, made)
     pitfalls = list(_pitfalls(made, own))
     learned = Learned(

@@ -21,7 +21,7 @@ _REQUESTS = re.compile(
 _COURTESY = re.compile(
     r"\b(?:anything else|something else|any other|else (?:i|we) can|(?:how|what) (?:can|may|could) (?:i|we) (?:help|assist|do)|how are you"
     r"|help you|assist you|thank|you'?re welcome|have a (?:nice|great|good)|good ?bye|don'?t understand|able to help|mais alguma coisa|algo más"
-    r"|sonst noch|autre chose|one moment|please wait|bear with)\b|^(?:hello|hi|hey|ok(?:ay)?|great|right|sure)\W*$",
+    r"|sonst noch|autre chose|(?:one|a) moment|hold on|please wait|bear with)\b|^(?:hello|hi|hey|ok(?:ay)?|great|right|sure)\W*$",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -32,12 +32,12 @@ _LEAD = re.compile(
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s*")
 _CLAUSE = re.compile(r"[,;:–—]\s+")
-_OF_ONE = re.compile(r"\b(?:i|i'm|i’m|my|me|mine|your|yours|you're|you’re|he|she|his|her|their)\b", re.IGNORECASE)
+_OF_ONE = re.compile(r"\b(?:i|i'm|i’m|my|me|mine|you|your|yours|you're|you’re|he|she|his|her|their)\b", re.IGNORECASE)
 _RULE = re.compile(
     r"\b(?:must(?: not| never| always| first| be)?|can ?not be|can(?:'t|’t) be|can only|may (?:only|not)|(?:is|are) (?:not |only |never )?allowed"
     r"|(?:is|are) only|only (?:after|if|when|once|be|with)|needs? to be|has to be|have to be|(?:is|are) (?:always |never )?required"
-    r"|requires?|always|never"
-    r"|deve(?:m)? ser|não pode|nunca|sempre|debe(?:n)? ser|no se puede|siempre|muss|müssen|darf nicht|niemals|immer|doit|ne peut pas|jamais)\b",
+    r"|requires?|(?:always|never)\b.*\b(?:before|after|until|unless|without|when|if|first|once)"
+    r"|deve(?:m)? ser|não pode|debe(?:n)? ser|no se puede|muss|müssen|darf nicht|doit|ne peut pas)\b",
     re.IGNORECASE,
 )
 _POINTS = re.compile(
