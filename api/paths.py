@@ -25,6 +25,8 @@ _TAKES: Mapping[str, str] = {
     "model_attributes_type": "takes an object",
 }
 
+_OURS = "takes "  # how a validator of ours begins what it refuses; it quotes nothing
+
 
 def errors_of(errors: Iterable[Mapping[str, Any]], *place: str) -> list[tuple[str, str]]:
     """Each error's path (`turns[0].role`; other places than the body are named: `query.limit`) and what is taken.
@@ -43,5 +45,7 @@ def _path(location: Sequence[str | int]) -> str:
 
 
 def _why(error: Mapping[str, Any]) -> str:
-    # What a schema names is ours; what else a message says may be theirs.
+    # What a schema names is ours, and what our own validators take; what else a message says may be theirs.
+    if error["type"] == "value_error" and (said := str(error.get("ctx", {}).get("error"))).startswith(_OURS):
+        return said
     return _TAKES.get(error["type"], "is not taken").format(**error.get("ctx", {}))

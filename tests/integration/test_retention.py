@@ -242,7 +242,9 @@ async def test_the_job_leaves_a_receipt_of_what_it_took(
 async def test_receipts_are_kept_a_year_and_go_by_whole_seals(
     client: "httpx.AsyncClient", resources: "Resources", key: "Minted"
 ) -> None:
-    assert (await terms(client, key, receipts="364d")).status_code == 422
+    short = await terms(client, key, receipts="364d")
+    assert short.status_code == 422
+    assert short.json()["errors"] == [{"path": "receipts", "why": "takes 365d or longer, or forever"}]
     assert (await terms(client, key, receipts="365d")).status_code == 200
     async with resources.database.begin(key.space) as tx:
         connection = await driver(tx)
