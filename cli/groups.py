@@ -68,6 +68,14 @@ def rotate_master_key(data_dir: DataDir = None, *, as_json: Json = False) -> Non
     it.run(data_dir, as_json=as_json)
 
 
+@keys.command("rotate-scopes")
+def rotate_scope_key(space: Space = "default", data_dir: DataDir = None, *, as_json: Json = False) -> None:
+    """Hash what agent states belong to under a new key; each state at its next write."""
+    from cli import rotation as it  # noqa: PLC0415 - loaded when typed
+
+    it.scopes(space, data_dir, as_json=as_json)
+
+
 @observations.command("show")
 def show_observations(
     agent: Agent,

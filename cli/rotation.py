@@ -1,4 +1,7 @@
-"""`afterturn keys rotate-master`: every key of the store is wrapped by the new master key, and the former one is done."""
+"""`afterturn keys rotate-master`: every key of the store is wrapped by the new master key, and the former one is done.
+
+`afterturn keys rotate-scopes`: scopes of agent state are hashed under a new key.
+"""
 
 import sys
 from pathlib import Path
@@ -6,11 +9,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from cli import spaces
+from cli.actor import actor
 from cli.failure import Failed, WrongUse
 from cli.output import answer, remark
 from cli.reach import with_stores
 from gateways import rewrapping
 from gateways.rewrapping import NothingToRotate
+from intake import state_scopes
 from jobs.resources import Resources
 from privacy.sealing import Unreadable
 
@@ -30,6 +36,17 @@ def run(data_dir: Path | None, *, as_json: bool) -> None:
     answer({"wrapped": wrapped}, [f"{wrapped} keys are wrapped by the new master key."], as_json=as_json)
     if not as_json:
         remark("The former one opens nothing in the store any more: take AFTERTURN_MASTER_KEY_PREVIOUS away.")
+
+
+def scopes(space: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """The space's new key for scopes; states are known by the former ones until they are written anew."""
+
+    async def rotated(resources: Resources) -> str:
+        place = await spaces.find(resources.database, space)
+        return str(await state_scopes.rotate(resources, place.id, await actor(resources, place)))
+
+    key = with_stores(data_dir, rotated)
+    answer({"key": key}, [f"Scopes of agent state are hashed under a new key: {key}"], as_json=as_json)
 
 
 async def _rotated(resources: Resources) -> int:

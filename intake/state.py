@@ -30,6 +30,7 @@ from models.conversation import SEALED_ID
 from models.database import Connection, driver
 from models.dataset import see_expired
 from models.state import SEALED_FIELD, Kept, Place, Stored
+from models.state_rules import Rules
 from models.subject import HandleKind
 from privacy.known import Known
 from privacy.masking import mask
@@ -58,6 +59,10 @@ class OtherMode(Exception):
 
 class _Gone(Exception):
     """Whom it is about was erased between the look-up and the commit."""
+
+
+class _Rotated(Exception):
+    """The space has another key for scopes since they were hashed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,15 @@ class StateIntake:
 
     async def write(self, credential: Credential, claim: Claim, said: Said) -> Outcome:
         """Stores the state or says why not. StateOff, OtherScope, OtherMode, SubjectErased, Conflict, WrongValue."""
-        arrived, space = utc_now(), credential.space
+        arrived = utc_now()
+        while True:
+            try:
+                return await self._write(credential, claim, said, arrived)
+            except _Rotated:
+                continue
+
+    async def _write(self, credential: Credential, claim: Claim, said: Said, arrived: datetime) -> Outcome:
+        space = credential.space
         async with self.resources.database.begin(space) as tx:
             rules = await state_rules.opened(await driver(tx), space, credential.lookup_key, said.agent)
         place = await place_of(self.resources.keys, space, rules, said.scope, said.agent)
@@ -125,7 +138,7 @@ class StateIntake:
             await self._refuse_former(space, about, arrived, said)
             try:
                 ready = await self._weigh(credential, about, rules.type, said)
-                return await self._commit(place, about, ready, arrived, said)
+                return await self._commit(place, rules, about, ready, arrived, said)
             except (_Gone, KeyGone, asyncpg.ForeignKeyViolationError):
                 self.people.forget(*about.subjects)
                 self.called.forget(about.subjects)
@@ -194,12 +207,16 @@ class StateIntake:
             lambda given: _covered(body, personal, policy, known, given),
         )
 
-    async def _commit(self, place: Place, about: _About, ready: _Ready, arrived: datetime, said: Said) -> Outcome:
+    async def _commit(
+        self, place: Place, rules: Rules, about: _About, ready: _Ready, arrived: datetime, said: Said
+    ) -> Outcome:
         async with self.resources.database.begin(place.space) as tx:
             connection = await driver(tx)
             await see_expired(connection)
             await _keep_alive(connection, place.space, about)
             at = await states.lock(connection, place.space, place.scopes)
+            if await states.scope_keys(connection, place.space, rules.scope_keys[-1]) != rules.scope_keys:
+                raise _Rotated
             erased = await states.erased_at(connection, place)
             if erased is not None and min(arrived, said.written_at or arrived) <= erased:
                 raise SubjectErased

@@ -1,16 +1,31 @@
-"""Which states are a conversation's, though nothing links them? Found by its id, while that can still be read."""
+"""By which hash is a scope known? Under the space's newest key; those of its former ones stay known until written anew.
+
+A conversation's states, though nothing links them, are found by its id, while that can still be read.
+"""
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from gateways.key_store import KeyGone
 from gateways.ledger import Entry
 from jobs.resources import Resources
 from memory.state import ScopeKind
+from models import receipt as receipts
 from models import state as states
 from models.conversation import SEALED_ID
 from models.database import Connection, driver
+from models.receipt import Receipt
+
+
+async def rotate(resources: Resources, space: int, actor: str) -> UUID:
+    """Scopes are hashed under a new key from now on, whose id this is. A state keeps its hash until its next write."""
+    key = await resources.keys.make(uuid4(), "space")  # first: a crash in between leaves a key that hashes nothing
+    async with resources.database.begin(space) as tx:
+        connection = await driver(tx)
+        await states.add_scope_key(connection, space, key.id)
+        await receipts.write(connection, Receipt(space, actor, "state_scopes.rotated", {"key": str(key.id)}))
+    return key.id
 
 
 async def find(resources: Resources, space: int, people: Sequence[UUID], conversation: int | None) -> dict[str, Any]:

@@ -10,7 +10,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from intake import erasure as erasing
+from intake import state_scopes
 from intake.erasure import Wish
+from memory.state import ScopeKind
+from models import state as states
 from models.database import driver
 from models.dataset import Target, see_expired
 from models.registry import named
@@ -354,3 +357,51 @@ async def test_a_hold_keeps_what_has_expired_from_the_sweep(code: Code, resource
     assert await _swept(resources, code) == 0
     assert (await code.get())["version"] == 0
     assert len(await rows(resources, code, "SELECT FROM states WHERE space_id = $1")) == 1
+
+
+async def test_a_scope_key_is_rotated_and_no_state_or_erasure_is_lost(code: Code, resources: "Resources") -> None:
+    await code.put({"step": "a"})
+    (before,) = await rows(resources, code, "SELECT scope FROM states WHERE space_id = $1")
+    await state_scopes.rotate(resources, code.key.space, "test")
+    assert (await code.get())["body"] == {"step": "a"}
+    assert said(await code.put({"offer": "b"})) == (True, 2, None)
+    (after,) = await rows(resources, code, "SELECT scope FROM states WHERE space_id = $1")
+    assert after["scope"] != before["scope"]
+    await rows(resources, code, "INSERT INTO erased_states (space_id, scope) VALUES ($1, $2)", before["scope"])
+    late = await code.put({"step": "c"}, written_at="2026-01-01T00:00:00Z")
+    assert refusal(late) == (409, "subject_erased")
+
+
+async def test_a_write_that_began_before_a_rotation_goes_by_the_new_key(
+    code: Code, resources: "Resources", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, rotated = states.lock, []
+
+    async def rotating(*of: Any) -> datetime:
+        if not rotated:
+            rotated.append(await state_scopes.rotate(resources, code.key.space, "test"))
+        return await lock(*of)
+
+    monkeypatch.setattr(states, "lock", rotating)
+    assert said(await code.put({"step": "a"})) == (True, 1, None)
+    (row,) = await rows(resources, code, "SELECT scope FROM states WHERE space_id = $1")
+    key = await resources.keys.key(rotated[0])
+    assert row["scope"] == states.scope_digest(key, ScopeKind.CONVERSATION, code.scope["id"])
+
+
+async def test_it_enters_no_context_and_no_observation(code: Code, client: "httpx.AsyncClient") -> None:
+    await code.put({"offer": "heliotrope", "step": "heliotrope"})
+    there = {"agent": AGENT, "conversation_id": code.scope["id"]}
+    await client.post(
+        "/v1/turns", json=there | {"turns": [{"role": "user", "content": "hi"}]}, headers=code.key.headers
+    )
+    for path, asks in (
+        ("/v1/context", {"conversation_id": code.scope["id"], "token_budget": 900}),
+        ("/v1/observations/read", {}),
+        ("/v1/observations/search", {"query": "heliotrope"}),
+    ):
+        answer = await client.post(path, json={"agent": AGENT} | asks, headers=code.key.headers)
+        assert answer.status_code == 200
+        assert "heliotrope" not in answer.text.replace('"query":"heliotrope"', "")
+    whose = await client.get(f"/v1/profiles/sub_{code.key.owner.hex}/agent-state", headers=code.key.headers)
+    assert "heliotrope" not in whose.text

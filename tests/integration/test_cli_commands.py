@@ -175,6 +175,12 @@ def test_a_new_signing_key_takes_over_and_the_chain_still_holds(up: Up, tmp_path
         assert (told.code, told.json["valid"], told.json["receipts"]) == (0, True, 3)
 
 
+def test_a_new_key_for_scopes_is_made_in_a_space_that_there_is(up: Up) -> None:
+    up.run("keys", "create", "--space", "scopes", "--scopes", "agent_state")
+    made = [up.run("keys", "rotate-scopes", "--space", "scopes", "--json").json["key"] for _ in range(2)]
+    assert made[0] != made[1]
+
+
 def test_a_secret_is_shown_once_to_a_person(up: Up) -> None:
     minted = up.run("keys", "create", "--scopes", "memory:read")
     assert minted.code == 0
