@@ -23,7 +23,7 @@ def parse(value: object) -> timedelta:
     except OverflowError:
         span = timedelta.max
     if span > _LONGEST:
-        raise ValueError("is too long: takes 11574d at most")
+        raise ValueError("takes 11574d at most")
     return span
 
 
