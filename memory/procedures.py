@@ -87,7 +87,7 @@ def _called(call: Call, turns: Sequence[Turn], own: Own) -> Step:
     names = [name for name in call.arguments if _NAME.fullmatch(name) and own.free(_spaced(name))][:_MOST_NAMES]
     mode = call.mode.partition(" ")
     given = [f"{name} {mode[2]}" if name == mode[0] and own.free(mode[2]) else name for name in names]
-    told = _told_of(call, turns)
+    told = [name for name in _told_of(call, turns) if own.free(f"the {_spaced(name)}")]
     text = f"Call {call.name}" + (f" with {', '.join(given)}" if given else "")
     return Step(f"{call.name} {call.mode}", text + (f"; tell {', '.join(told)}" if told else ""), call)
 
@@ -119,7 +119,7 @@ def _same(one: Call, other: Call) -> bool:
 
 def _change(made: Sequence[Call], failed: int, worked: int, own: Own) -> str:
     before, after = made[failed].arguments, made[worked].arguments
-    names = [name for name in after if _NAME.fullmatch(name) and own.free(_spaced(name))]
+    names = [name for name in after if _NAME.fullmatch(name) and own.free(_spaced(name))][:_MOST_NAMES]
     added = [name for name in names if name not in before]
     other = [name for name in names if name in before and before[name] != after[name]]
     between = _once(
@@ -155,23 +155,25 @@ def _of_rules(learned: Learned, made: Sequence[Call]) -> Draft:
 def _fitted(learned: Learned) -> str:
     """All of it, or as much as a note takes: rules and pitfalls give way before steps, questions before calls."""
     steps, pitfalls = list(learned.steps), list(learned.pitfalls)
-    stated_rules = list(learned.rules)
+    corrections, rules = list(learned.corrections), list(learned.rules)
     while True:
         numbered = [f"{number}. {step.text}" for number, step in enumerate(steps, 1)]
         body = "\n".join(
             [
                 *_headed("In the order in which it worked:", numbered),
                 *_headed("What failed, and what helped:", _bullets(pitfalls)),
-                *_headed("Corrected by a person:", _bullets(learned.corrections)),
-                *_headed("Rules that were stated:", _bullets(stated_rules)),
+                *_headed("Corrected by a person:", _bullets(corrections)),
+                *_headed("Rules that were stated:", _bullets(rules)),
             ]
         )
         if len(body) <= LONGEST_BODY:
             return body
-        if stated_rules or len(pitfalls) > 1:
-            (stated_rules or pitfalls).pop()
-        else:
+        if rules or len(pitfalls) > 1:
+            (rules or pitfalls).pop()
+        elif len(steps) > 1:
             steps.remove(next((step for step in reversed(steps) if step.call is None), steps[-1]))
+        else:
+            (pitfalls or corrections).pop()
 
 
 def _headed(heading: str, lines: Sequence[str]) -> list[str]:

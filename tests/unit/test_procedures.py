@@ -171,3 +171,33 @@ def test_texts_made_to_cost_do_not(text: str) -> None:
     began = time.process_time()
     procedures.distil(turns)
     assert time.process_time() - began < 5
+
+
+def test_calls_with_endless_parameters_and_complaints_still_make_a_note_that_fits() -> None:
+    names = [f"{'abcdefgh'[n % 8] * 60}_{'ijklmnop'[n // 8]}" for n in range(40)]
+    said: list[tuple[str, Any]] = []
+    for change in ("x", "y"):
+        said += [
+            ("call", ("tool", dict.fromkeys(names, change))),
+            ("t", '{"error": "' + "it is not allowed " * 15 + '"}'),
+        ]
+    said += [("call", ("tool", dict.fromkeys(names, "z"))), ("t", '{"done": "yes"}')]
+    said += [
+        ("a", "Done."),
+        ("u", f"No, you must {'always ' * 20}check the stock first. {'You should wait before. ' * 9}"),
+    ]
+    draft = learned(*said)
+    assert len(draft.body) <= LONGEST_BODY
+    assert "Call tool" in draft.body
+
+
+def test_a_result_by_names_of_people_does_not_name_them() -> None:
+    draft = learned(
+        ("u", "How much do Benedita and Xavier owe?"),
+        ("a", "Could you tell me the month, please?"),
+        ("call", ("balances", {"month": "May"})),
+        ("t", '{"Benedita": 4417, "Xavier": 2209, "Total": 6626}'),
+        ("a", "Benedita owes 4417 and Xavier 2209, 6626 in total. Would you like to send a reminder?"),
+    )
+    assert "tell Total" in draft.body
+    assert not [name for name in ("Benedita", "Xavier") if name in draft.body]
