@@ -5,7 +5,15 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Path
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from api import problems
 from api.desk import AtDesk, Calling
@@ -38,6 +46,12 @@ _Instant = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_told)]
 _Generation = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
+def _of_people(kind: HandleKind) -> HandleKind:
+    if kind is HandleKind.KEY:
+        raise ValueError("takes a kind of handle that people have")
+    return kind
+
+
 class ScopeAsk(Ask):
     """`id`: the conversation's or the task's id, `type:namespace:id` of an object, `handle_kind:handle` of a customer."""
 
@@ -65,7 +79,7 @@ class ScopeAsk(Ask):
 class SubjectAsk(Ask):
     """A customer, by one of their handles."""
 
-    handle_kind: Annotated[HandleKind, Field(strict=False)]
+    handle_kind: Annotated[HandleKind, Field(strict=False), AfterValidator(_of_people)]
     handle: AnyId
 
 

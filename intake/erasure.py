@@ -83,7 +83,7 @@ async def apply(resources: Resources, entry: Entry) -> list[Added]:
     except Grown:
         return await apply(resources, await _widened(resources, entry))
     await _remember_calls(resources, entry)  # those that came in while it was committed
-    await resources.keys.destroy(entry.subjects())
+    await resources.keys.destroy([*entry.subjects(), *state_scopes.own_keys(entry)])
     await ledger.mark_applied(resources.keys, entry.id)
     _log.info("erasure_accepted", erasure=str(entry.id), kind=entry.kind, space=entry.space)
     return added
@@ -106,7 +106,7 @@ async def replay(resources: Resources) -> int:
     entries = await ledger.missing(resources.keys, resources.database)
     for entry in entries:
         await _commit(resources, entry, replaying=True)
-        await resources.keys.destroy(entry.subjects())
+        await resources.keys.destroy([*entry.subjects(), *state_scopes.own_keys(entry)])
     return len(entries)
 
 

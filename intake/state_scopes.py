@@ -29,7 +29,10 @@ async def rotate(resources: Resources, space: int, actor: str) -> UUID:
 
 
 async def find(resources: Resources, space: int, people: Sequence[UUID], conversation: int | None) -> dict[str, Any]:
-    """The hashes of the ids of these people's conversations, or of that one, as an entry keeps them; empty: there are none."""
+    """The hashes of the ids of these people's conversations, or of that one, as an entry keeps them; empty: there are none.
+
+    With them the keys of those of their states that have one of their own.
+    """
     async with resources.database.begin(space) as tx:
         connection = await driver(tx)
         lookup_key = await connection.fetchval("SELECT lookup_key FROM spaces WHERE id = $1", space)
@@ -45,7 +48,16 @@ async def find(resources: Resources, space: int, people: Sequence[UUID], convers
         return {}
     ids = [owners[row["subject_id"]].open(row["sealed_id"], SEALED_ID) for row in rows]
     scopes = [states.scope_digest(key, ScopeKind.CONVERSATION, one).hex() for one in ids for key in hashed_by.values()]
-    return {"states": scopes} if scopes else {}
+    if not scopes:
+        return {}
+    async with resources.database.begin(space) as tx:
+        own = await states.own_keys(await driver(tx), space, [bytes.fromhex(one) for one in scopes])
+    return {"states": scopes, "state_keys": [one.hex for one in own]}
+
+
+def own_keys(entry: Entry) -> list[UUID]:
+    """The keys of states about nobody who is known, which an erasure destroys with them."""
+    return [UUID(one) for one in entry.target.get("state_keys", ())]
 
 
 async def take_away(connection: Connection, entry: Entry, fixed: dict[str, Any]) -> int:

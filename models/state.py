@@ -210,6 +210,12 @@ async def save(connection: Connection, place: Place, state: Stored, conversation
     )
 
 
+async def own_keys(connection: Connection, space_id: int, scopes: Sequence[bytes]) -> list[UUID]:
+    """The keys of those states of these scopes that are about nobody who is known."""
+    query = "SELECT key_id FROM states WHERE space_id = $1 AND scope = ANY ($2::bytea[]) AND subjects = '{}'"
+    return [row["key_id"] for row in await connection.fetch(query, space_id, list(scopes))]
+
+
 _TAKE_AWAY = """
 WITH gone AS (
     DELETE FROM states WHERE space_id = $1 AND (

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateways.key_store import KeyGone
 from intake import erasure as erasing
 from intake import state_scopes
 from intake.erasure import Wish
@@ -293,10 +294,18 @@ async def test_the_erasure_of_a_conversation_takes_the_states_of_its_id(
     said_there = {"agent": AGENT, "conversation_id": code.scope["id"], "turns": [{"role": "user", "content": "hi"}]}
     assert (await client.post("/v1/turns", json=said_there, headers=code.key.headers)).status_code == 202
     (row,) = await rows(resources, code, "SELECT id FROM conversations WHERE space_id = $1")
+    (state,) = await rows(resources, code, "SELECT key_id FROM states WHERE space_id = $1")
     await erasing.accept(resources, Wish(code.key.space, "other", "test", conversation=row["id"]))
     assert (await code.get())["version"] == 0
+    with pytest.raises(KeyGone):
+        await resources.keys.key(state["key_id"])
     late = await code.put({"step": "b"}, written_at="2026-01-01T00:00:00Z")
     assert refusal(late) == (409, "subject_erased")
+
+
+async def test_a_key_is_no_customer(code: Code) -> None:
+    answer = await code.put({"step": "a"}, subject={"handle_kind": "key", "handle": "key_x"})
+    assert refusal(answer) == (422, "invalid")
 
 
 async def test_a_conversation_begun_is_known_with_its_owner_and_is_exported_by_declared_field(
