@@ -1,5 +1,6 @@
 """Whatever is written, removed, expired and erased in whatever order: a state reads as a small model of it says."""
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -137,3 +138,23 @@ async def test_a_state_is_what_its_model_says(
     for what, with_ in steps:
         await life.step(what, with_)
         await life.reads_as_its_model()
+
+
+async def test_writers_at_work_while_their_customer_is_erased_leave_nothing_of_that_life(
+    client: "httpx.AsyncClient", resources: "Resources", mint: "Mint"
+) -> None:
+    key = await mint(scopes=("agent_state", "security", "profiles:read"))
+    await client.put("/v1/features", json={"agent_state": True}, headers=key.headers)
+    await client.put("/v1/object-types", json={"types": [TYPE]}, headers=key.headers)
+    lives = [Life(client, resources, key) for _ in range(6)]
+    assert (await lives[0].put({"f0": 0})).status_code == 200
+    found = await client.post("/v1/profiles/lookup", json=ANA, headers=key.headers)
+    whom = UUID(found.json()["profile_id"].removeprefix("sub_"))
+    erasure = asyncio.create_task(erasing.accept(resources, Wish(key.space, "other", "test", subject=whom)))
+    answers = await asyncio.gather(*(life.put({"f1": n}) for n in range(5) for life in lives))
+    await erasure
+    assert {one.status_code for one in answers} <= {200, 409}
+    async with resources.database.begin(key.space) as tx:
+        connection = await driver(tx)
+        left = "SELECT count(*) FROM states WHERE space_id = $1 AND ($2 = ANY (subjects) OR key_id = $2)"
+        assert await connection.fetchval(left, key.space, whom) == 0

@@ -1,0 +1,50 @@
+"""A store is stopped: a state is refused or served, and never an empty one instead."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.test_agent_state import ASSISTANT, SCOPES, Code
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import httpx
+    from conftest import Mint, Servers, Serving
+
+    from config.settings import Settings
+
+
+@pytest.fixture
+async def code(settings: "Settings", serving: "Serving", mint: "Mint") -> "AsyncIterator[Code]":
+    """Code that talks with an API of this test's own, and has a state."""
+    from api.app import create_app
+
+    async with serving(create_app(settings)) as apart:
+        made = Code(apart, await mint(scopes=SCOPES))
+        features: httpx.Response = await apart.put("/v1/features", json={"agent_state": True}, headers=made.key.headers)
+        assert features.status_code == 200
+        assert (await made.declare(ASSISTANT)).status_code == 200
+        assert (await made.put({"step": "sizes"})).json()["version"] == 1
+        yield made
+
+
+async def test_without_redis_reads_and_writes_go_on(code: Code, servers: "Servers") -> None:
+    servers.valkey.kill()
+    try:
+        assert (await code.put({"step": "pay"})).json()["version"] == 2
+        assert (await code.get())["body"] == {"step": "pay"}
+    finally:
+        servers.valkey.restart()
+
+
+async def test_without_postgresql_it_is_503_and_never_an_empty_state(code: Code, servers: "Servers") -> None:
+    asked: dict[str, Any] = {"scope": code.scope, "agent": "shopping_assistant"}
+    servers.data.kill()
+    try:
+        read = await code.client.post("/v1/agent-state/read", json=asked, headers=code.key.headers)
+        written = await code.put({"step": "pay"})
+        assert {(one.status_code, one.json()["code"]) for one in (read, written)} == {(503, "unavailable")}
+    finally:
+        servers.data.restart()
+    assert (await code.get())["body"] == {"step": "sizes"}
