@@ -1,7 +1,7 @@
 """`afterturn doctor`: is the set-up sound, and where it is not, what is there to do?"""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cli import checks
@@ -44,12 +44,20 @@ def _findings(data_dir: Path | None) -> Iterator[Finding]:
 async def _all(there: Settings) -> list[Finding]:
     findings: dict[str, Finding] = {}
     for name, check in checks.CHECKS.items():
-        needed = findings.get(checks.NEEDS.get(name, ""))
-        if needed is None or needed.state is not State.WRONG:
+        wrong = _wrong(name, findings)
+        if wrong is None:
             findings[name] = await checks.guarded(name, check, there)
         else:
-            findings[name] = Finding(name, State.DOUBTFUL, f"not looked at, since {needed.check} is wrong")
+            findings[name] = Finding(name, State.DOUBTFUL, f"not looked at, since {wrong} is wrong")
     return list(findings.values())
+
+
+def _wrong(name: str, findings: Mapping[str, Finding]) -> str | None:
+    """What is wrong of all that a check needs, and of what that needs in turn."""
+    needed = checks.NEEDS.get(name)
+    if needed is None:
+        return None
+    return needed if findings[needed].state is State.WRONG else _wrong(needed, findings)
 
 
 def _lines(finding: Finding) -> Iterator[str]:

@@ -17,6 +17,10 @@ def words(data_set: str) -> Words:
 
 
 _KNOWN: Mapping[str, Words] = {
+    "agent_states": Words(
+        "Where assistants were",
+        "What an assistant kept of its work with you between turns, such as the step of a form.",
+    ),
     "agents": Words("Assistants", "Assistants that are registered in your name."),
     "api_keys": Words("Access keys", "Keys that let programs speak for you. The keys themselves are not kept."),
     "conversations": Words("Conversations", "The conversations you had, and with which assistant."),

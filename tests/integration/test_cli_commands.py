@@ -290,7 +290,19 @@ def test_the_doctor_finds_nothing_wrong_with_what_up_made(up: Up) -> None:
     findings = up.run("doctor", "--json")
     assert findings.code == 0
     states = {one["check"]: one["state"] for one in findings.json}
-    healthy = ("settings", "data", "role", "schema", "keys", "master key", "redis", "model", "names", "disk")
+    healthy = (
+        "settings",
+        "data",
+        "role",
+        "schema",
+        "keys",
+        "master key",
+        "erasures",
+        "redis",
+        "model",
+        "names",
+        "disk",
+    )
     assert states == dict.fromkeys(healthy, "ok")
 
 
@@ -312,6 +324,7 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(up: Up) -> None:
     assert {name for name, one in findings.items() if one["state"] == "wrong"} == {"keys", "redis", "model"}
     assert "AFTERTURN_KEYS_URL" in findings["keys"]["do"]
     assert findings["data"]["state"] == "ok"
+    assert findings["erasures"]["says"] == "not looked at, since keys is wrong"
 
 
 def test_another_master_key_is_told_from_the_right_one(up: Up) -> None:
