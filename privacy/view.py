@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import unescape
 
 from privacy.budget import Budget
@@ -160,8 +161,11 @@ def _decoded(escape: re.Match[str]) -> str | None:
     elif escape["control"]:
         return "\n"
     else:
-        once = "&" + _AMPERSANDS.sub("", escape["entity"])
-        decoded = unescape(once)
-        if decoded == once:
-            return None
+        return _named("&" + _AMPERSANDS.sub("", escape["entity"]))
     return fold(decoded)
+
+
+@lru_cache(maxsize=4_096)
+def _named(entity: str) -> str | None:
+    decoded = unescape(entity)
+    return None if decoded == entity else fold(decoded)
