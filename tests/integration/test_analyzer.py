@@ -27,7 +27,7 @@ async def namer() -> AsyncIterator[Namer]:
 
 @pytest.fixture
 async def analyzer(namer: Namer) -> AsyncIterator[Analyzer]:
-    asked = Analyzer(namer.url + "/", "pt", 0.3)
+    asked = Analyzer(namer.url + "/", "pt", 20.0)
     yield asked
     await asked.close()
 
@@ -58,10 +58,11 @@ async def test_a_long_text_is_asked_about_in_pieces_and_no_name_is_cut(analyzer:
 )
 async def test_whatever_is_no_answer_has_a_code(analyzer: Analyzer, namer: Namer, mode: str, why: str) -> None:
     namer.mode = mode
+    analyzer.timeout = 0.3 if mode == "slow" else 20.0
     with pytest.raises(AnalyzerAway, match=f"^{why}$"):
         await analyzer.persons("Zoraide")
     assert not await analyzer.works()
-    namer.mode = "good"
+    namer.mode, analyzer.timeout = "good", 20.0
     namer.let_go.set()
     assert await analyzer.works()
 

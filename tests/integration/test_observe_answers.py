@@ -114,7 +114,8 @@ async def test_a_server_that_is_well_again_before_the_third_try_loses_no_turn(op
 async def test_what_passes_by_itself_costs_no_attempt_and_quarantines_nothing(
     opened: Opened, behaviour: str, outcome: str
 ) -> None:
-    async with opened({"play": behaviour, "seconds": 0.5}, model_timeout=timedelta(milliseconds=300)) as book:
+    patience = timedelta(milliseconds=300) if behaviour == "hanging" else timedelta(seconds=20)
+    async with opened({"play": behaviour, "seconds": 0.5}, model_timeout=patience) as book:
         words = await book.say_words(2)
         for _ in range(3):
             verdict = await book.run()

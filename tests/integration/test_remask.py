@@ -41,7 +41,7 @@ async def book(
 ) -> AsyncIterator[Book]:
     """A log whose deployment has a models layer; its jobs are run by hand."""
     mine = changed(settings, pii_analyzer_url=SecretStr(namer.url), observer_threshold=10)
-    analyzer = Analyzer(namer.url, "en", 0.5)
+    analyzer = Analyzer(namer.url, "en", 20.0)
     here = replace(resources, settings=mine, analyzer=analyzer)
     async with serving(create_app(mine)) as client, furnished(here) as workshop:
         key = await mint(scopes=("turns:write", "memory:read", "operator", "security"))
@@ -84,6 +84,8 @@ async def test_a_turn_is_stored_at_once_marked_and_counts_once_names_were_looked
 @pytest.mark.parametrize("mode", ["500", "503", "garbage", "elsewhere", "slow"])
 async def test_while_the_models_layer_fails_turns_are_taken_and_wait(book: Book, namer: Namer, mode: str) -> None:
     namer.mode = mode
+    assert book.workshop.analyzer is not None
+    book.workshop.analyzer.timeout = 0.3 if mode == "slow" else 20.0
     await book.say("Zoraide likes tea very much indeed, and her garden as well")
     for _ in range(7):
         verdict = await book.run("remask")
@@ -92,9 +94,8 @@ async def test_while_the_models_layer_fails_turns_are_taken_and_wait(book: Book,
     await book.post("/v1/observations/flush")
     assert isinstance(await book.run("observe"), Later)
     assert (await book.states(), await marks(book)) == ({"pending": 1}, [True])
-    namer.mode = "good"
+    namer.mode, book.workshop.analyzer.timeout = "good", 20.0
     namer.let_go.set()
-    assert book.workshop.analyzer is not None
     assert await book.workshop.analyzer.works()
     await book.run_until_idle()
     assert (await book.states(), await marks(book)) == ({"observed": 1}, [False])
@@ -185,8 +186,6 @@ async def test_an_erasure_while_a_model_is_slow_leaves_nothing_to_be_written(boo
     await book.say("Zoraide likes tea")
     (before,) = await book.turns()
     namer.mode = "slow"
-    assert book.workshop.analyzer is not None
-    book.workshop.analyzer.timeout = 20.0
     claim = await book.claim("remask")
     run = asyncio.create_task(remask(claim, book.workshop))
     async with asyncio.timeout(20):
@@ -208,8 +207,6 @@ async def test_pseudonyms_are_the_same_before_and_after_and_whoever_gives_one_me
     assert (await book.client.put("/v1/policies/masking", json=rules, headers=book.key.headers)).is_success
     await book.say("my name is Ana Souza, and Zoraide knows")
     namer.mode = "slow"
-    assert book.workshop.analyzer is not None
-    book.workshop.analyzer.timeout = 20.0
     claim = await book.claim("remask")
     run = asyncio.create_task(remask(claim, book.workshop))
     async with asyncio.timeout(20):
