@@ -32,6 +32,8 @@ from scheduler.worker import Staffing, run_worker
 
 _HELD = 16  # runs that a killed worker has under way
 _PASSING = 2.0  # seconds that a run takes in the end
+# What prunes finished work asks which spaces keep it for a time of their own: there are no spaces here.
+_NO_TERMS = "CREATE FUNCTION spaces_with_term(text) RETURNS bigint[] LANGUAGE sql AS 'SELECT ARRAY[]::bigint[]'"
 
 
 def main() -> None:
@@ -134,6 +136,7 @@ async def _finish(held: Claim, database: Database) -> Verdict:
 async def _tables(database: Database) -> None:
     async with database.engine.begin() as connection:
         await connection.run_sync(Work.metadata.tables["work"].create)
+    await database.pool.execute(_NO_TERMS)
     await database.pool.execute("CREATE TABLE effects (work_id bigint)")
 
 
