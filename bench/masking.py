@@ -31,80 +31,85 @@ _DENSE = (
 )
 _TURN = "Sure, that sounds good to me. Could you also check whether the window seat is free and tell me how much the upgrade would be, please? Thanks!"
 
+_REPEATED = {
+    "dots": "a.",
+    "digits": "7",
+    "spaced digits": "1 ",
+    "at signs": "a@",
+    "dotted addresses": "a@b.c@",
+    "zero width": "\u200b",
+    "swelling": "\ufdfa",
+    "deep JSON": '{"a":[',
+    "escaped quotes": '\\"',
+    "plus": "+1",
+    "percent": "%40",
+    "entities": "&#64;",
+    "colons": "ab:",
+    "hyphens": "a-",
+    "name cues": "my name is ",
+    "titles": "Mr. A ",
+    "address cues": "address 1 ",
+    "password cues": "password: x1x ",
+    "com": "mail com ",
+    "ibans": "GB82WEST",
+    "names": "mia ",
+    "e-mails": "a@b.co ",
+    "keys": "api_key=",
+    "bearers": "bearer bearer1",
+    "private keys": "-----BEGIN PRIVATE KEY-----",
+    "spaced addresses": "a @ b.com ",
+    "double escapes": "%2540",
+    "nested escapes": "%25",
+    "ampersands": "&amp;amp;#64;",
+    "commas": "4539, 3103, ",
+    "dashed digits": "4-",
+    "dotted digits": "1.",
+    "pairs": "12 34 ",
+    "dashes": "-",
+    "slashed dates": "12/12/",
+    "full width": "\uff14",
+    "accents": "e\u0301",
+    "ideographs": "\u7535\u8bdd",
+    "thai cues": "\u0e42\u0e17\u0e23",
+    "emoji": "\U0001f600 ",
+    "bidi": "4\u200f5\u200f",
+    "card cues": "card 1 2 3 ",
+    "account cues": "account a1b2c3 ",
+    "plates": "plate AB 12 ",
+    "birth cues": "born on 1 May ",
+    "dictated": "a at b dot ",
+    "providers": "verizonnet ",
+    "quotes": '"a',
+    "quoted locals": '"a b"@',
+    "name keys": '{"name": "',
+    "addressed": "A B <",
+    "known pairs": "mia li ",
+    "known beginnings": "ana beatriz ",
+    "mixture": 'phone card 4539 name: Mr. A +1 (415 a@b com {"',
+}
+
 
 def adversarial() -> dict[str, str]:
     """Texts of 64 KB that cost a careless detector far more than they should, each with an address at its end."""
-    draw = random.Random(7)
-    shapes = {
-        "dots": "a.",
-        "digits": "7",
-        "spaced digits": "1 ",
-        "at signs": "a@",
-        "dotted addresses": "a@b.c@",
-        "zero width": "\u200b",
-        "swelling": "\ufdfa",
-        "deep JSON": '{"a":[',
-        "escaped quotes": '\\"',
-        "plus": "+1",
-        "percent": "%40",
-        "entities": "&#64;",
-        "colons": "ab:",
-        "hyphens": "a-",
-        "name cues": "my name is ",
-        "titles": "Mr. A ",
-        "address cues": "address 1 ",
-        "password cues": "password: x1x ",
-        "com": "mail com ",
-        "ibans": "GB82WEST",
-        "names": "mia ",
-        "e-mails": "a@b.co ",
-        "keys": "api_key=",
-        "bearers": "bearer bearer1",
-        "private keys": "-----BEGIN PRIVATE KEY-----",
-        "spaced addresses": "a @ b.com ",
-        "double escapes": "%2540",
-        "nested escapes": "%25",
-        "ampersands": "&amp;amp;#64;",
-        "commas": "4539, 3103, ",
-        "dashed digits": "4-",
-        "dotted digits": "1.",
-        "pairs": "12 34 ",
-        "dashes": "-",
-        "slashed dates": "12/12/",
-        "full width": "\uff14",
-        "accents": "e\u0301",
-        "ideographs": "\u7535\u8bdd",
-        "thai cues": "\u0e42\u0e17\u0e23",
-        "emoji": "\U0001f600 ",
-        "bidi": "4\u200f5\u200f",
-        "card cues": "card 1 2 3 ",
-        "account cues": "account a1b2c3 ",
-        "plates": "plate AB 12 ",
-        "birth cues": "born on 1 May ",
-        "dictated": "a at b dot ",
-        "providers": "verizonnet ",
-        "quotes": '"a',
-        "quoted locals": '"a b"@',
-        "name keys": '{"name": "',
-        "addressed": "A B <",
-        "known pairs": "mia li ",
-        "known beginnings": "ana beatriz ",
-        "mixture": 'phone card 4539 name: Mr. A +1 (415 a@b com {"',
-    }
-    texts = {name: shape * (_LARGEST // len(shape.encode())) for name, shape in shapes.items()}
-    texts["long number"] = '{"n": ' + "4539310341316474" * (_LARGEST // 16) + "}"
-    texts["phones"] = " ".join(f"+4420794{draw.randrange(10**5):05}" for _ in range(_LARGEST // 13))
-    texts["national phones"] = " ".join(f"(415) 555-{draw.randrange(10**4):04}" for _ in range(_LARGEST // 15))
-    texts["ids"] = " ".join(str(draw.randrange(10**10, 10**11)) for _ in range(_LARGEST // 12))
-    texts["cards"] = " ".join(
-        f"4539 {draw.randrange(10**4):04} {draw.randrange(10**4):04} 6474" for _ in range(_LARGEST // 20)
-    )
-    texts["groups"] = " ".join(str(draw.randrange(10**3)) for _ in range(_LARGEST // 4))
-    texts["codes"] = " ".join(f"A{draw.randrange(10**7):07}Z" for _ in range(_LARGEST // 10))
-    texts["words"] = " ".join(
-        draw.choice(("phone", "card", "name", "order", "at", "com")) for _ in range(_LARGEST // 5)
-    )
+    texts = {name: shape * (_LARGEST // len(shape.encode())) for name, shape in _REPEATED.items()}
+    texts |= _drawn(random.Random(7))
     return {name: text + " ana.lima@example.com" for name, text in texts.items()}
+
+
+def _drawn(draw: random.Random) -> dict[str, str]:
+    """Rows of what looks like something, no two alike."""
+    return {
+        "long number": '{"n": ' + "4539310341316474" * (_LARGEST // 16) + "}",
+        "phones": " ".join(f"+4420794{draw.randrange(10**5):05}" for _ in range(_LARGEST // 13)),
+        "national phones": " ".join(f"(415) 555-{draw.randrange(10**4):04}" for _ in range(_LARGEST // 15)),
+        "ids": " ".join(str(draw.randrange(10**10, 10**11)) for _ in range(_LARGEST // 12)),
+        "cards": " ".join(
+            f"4539 {draw.randrange(10**4):04} {draw.randrange(10**4):04} 6474" for _ in range(_LARGEST // 20)
+        ),
+        "groups": " ".join(str(draw.randrange(10**3)) for _ in range(_LARGEST // 4)),
+        "codes": " ".join(f"A{draw.randrange(10**7):07}Z" for _ in range(_LARGEST // 10)),
+        "words": " ".join(draw.choice(("phone", "card", "name", "order", "at", "com")) for _ in range(_LARGEST // 5)),
+    }
 
 
 def milliseconds(work: Callable[[], object], times: int) -> float:
