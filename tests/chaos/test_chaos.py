@@ -19,6 +19,16 @@ async def deployment(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
         yield running
 
 
+async def claimed(pool: Any) -> list[Any]:
+    """Who holds what, and since when; this claim was never renewed where it was just had."""
+    rows: list[Any] = await pool.fetch(
+        "SELECT id, epoch, owner, claimed_until - make_interval(secs => $1) AS at FROM work"
+        " WHERE state = 'claimed' ORDER BY id",
+        CLAIM,
+    )
+    return rows
+
+
 async def test_work_of_a_worker_that_was_killed_runs_again_within_one_and_a_fifth_claims(
     deployment: Deployment,
 ) -> None:
@@ -34,19 +44,11 @@ async def test_work_of_a_worker_that_was_killed_runs_again_within_one_and_a_fift
     async with brewing(deployment, 0, ("calm",)) as storm:
         pool = storm.resources.database.pool
 
-        async def claimed() -> list[Any]:
-            """Who holds what, and since when; this claim was never renewed where it was just had."""
-            return await pool.fetch(
-                "SELECT id, epoch, owner, claimed_until - make_interval(secs => $1) AS at FROM work"
-                " WHERE state = 'claimed' ORDER BY id",
-                CLAIM,
-            )
-
         for person in range(6):
             turns = [{"role": "user", "content": "I live in Porto, by the river, " + "and so on, " * 40}]
             body = {"agent": "recovery", "conversation_id": "a", "turns": turns}
             await storm.insist("/v1/turns", body, storm.backends[0].of(f"patient-{person}"))
-        held = await eventually(claimed, lambda rows: len(rows) == 6, 30)
+        held = await eventually(lambda: claimed(pool), lambda rows: len(rows) == 6, 30)
         victim = held[0]["owner"]
         mine = {row["id"]: row["epoch"] for row in held if row["owner"] == victim}
         killed = await pool.fetchval("SELECT clock_timestamp()")
@@ -55,7 +57,7 @@ async def test_work_of_a_worker_that_was_killed_runs_again_within_one_and_a_fift
         def taken_over(rows: list[Any]) -> bool:
             return {row["id"] for row in rows if row["owner"] != victim} >= set(mine)
 
-        rows = await eventually(claimed, taken_over, 3 * CLAIM)
+        rows = await eventually(lambda: claimed(pool), taken_over, 3 * CLAIM)
         ratios = [(row["at"] - killed).total_seconds() / CLAIM for row in rows if row["id"] in mine]
         assert {row["id"]: row["epoch"] - 1 for row in rows if row["id"] in mine} == mine
         assert max(ratios) <= 1.2, ratios

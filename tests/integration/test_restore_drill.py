@@ -123,18 +123,7 @@ async def test_a_restored_backup_is_not_served_until_its_erasures_are_replayed(
 
         await asyncio.to_thread(restore, data, dump)
         assert await count(resources, "turns") == 2  # the backup has brought the rows back
-        refused = await until(503, call)
-        assert refused.json()["code"] == "erasures_to_replay"
-        ready = await client.get("/readyz")
-        assert (ready.status_code, ready.json()["checks"]["erasures"]) == (503, "down")
-        found = await checks.guarded("erasures", checks.CHECKS["erasures"], settings)
-        assert (found.state, found.do) == (checks.State.WRONG, "`afterturn migrate --replay-erasures`")
-        with pytest.raises(LedgerAhead, match="--replay-erasures"):
-            await check_ledger(resources.keys, data.url)
-        with pytest.raises(LedgerAhead), environment_of(settings):
-            await asyncio.to_thread(with_stores, None, spaces_of)
-        watch = Watch(resources.database, resources.keys, resources.keys.forget_all)
-        assert not await watch.trusts()  # a worker begins nothing
+        await assert_nothing_is_served(resources, client, call)
 
         assert await erasure.replay(resources) == 1
         assert await erasure.replay(resources) == 0
@@ -148,6 +137,23 @@ async def test_a_restored_backup_is_not_served_until_its_erasures_are_replayed(
             assert await connection.fetchval("SELECT count(*) FROM subjects WHERE id = $1", ana) == 0
         await erasing.finish(resources, space)
         assert await count(resources, "turns") == 1  # bo's
+
+
+async def assert_nothing_is_served(resources: Resources, client: "httpx.AsyncClient", call: Any) -> None:
+    """Neither a request nor a start, a command or a worker goes by these data, and each way to look says what to do."""
+    settings = resources.settings
+    refused = await until(503, call)
+    assert refused.json()["code"] == "erasures_to_replay"
+    ready = await client.get("/readyz")
+    assert (ready.status_code, ready.json()["checks"]["erasures"]) == (503, "down")
+    found = await checks.guarded("erasures", checks.CHECKS["erasures"], settings)
+    assert (found.state, found.do) == (checks.State.WRONG, "`afterturn migrate --replay-erasures`")
+    with pytest.raises(LedgerAhead, match="--replay-erasures"):
+        await check_ledger(resources.keys, settings.stores.database_url.get_secret_value())
+    with pytest.raises(LedgerAhead), environment_of(settings):
+        await asyncio.to_thread(with_stores, None, spaces_of)
+    watch = Watch(resources.database, resources.keys, resources.keys.forget_all)
+    assert not await watch.trusts()  # a worker begins nothing
 
 
 async def client_headers(call: Any) -> str:

@@ -117,6 +117,7 @@ async def test_a_job_that_leaks_a_cancellation_is_tried_again(
     async with working({kind: Job(QueueClass.MEMORY, leak, LIMIT, back_off=AT_ONCE)}, WATCHFUL):
         (added,) = await send(database, bell, letter(kind))
         await until_state(database, added, "done")
+    assert await database.pool.fetchval("SELECT attempt FROM work WHERE id = $1", added.id) == 2
 
 
 async def test_a_job_that_was_overtaken_writes_nothing_and_leaves_the_other_alone(
