@@ -117,6 +117,7 @@ def farewell() -> Iterator[str]:
     yield "   afterturn import FILE --agent support --as owner:ana                 chats that you have already"
     yield "   afterturn status                                                     what waits, what runs"
     yield "   README.md, docs/                                                     the API, the settings, operations"
+    yield "   (in a clone the command is .venv/bin/afterturn)"
     yield ""
     yield "Stopping, and removing the temporary folder …"
 
